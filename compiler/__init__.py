@@ -1,0 +1,1 @@
+"""How to compile: targets, the build, artifacts and their cache."""

@@ -1,0 +1,1 @@
+"""What to compile: the specification of a kernel and its MLIR text."""

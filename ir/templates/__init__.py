@@ -1,0 +1,1 @@
+"""The MLIR templates, one idea a file."""

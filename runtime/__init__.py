@@ -1,0 +1,1 @@
+"""How to run: checks, partition, devices, executables, operators."""

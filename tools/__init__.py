@@ -1,0 +1,1 @@
+"""Measurements and gates that are not part of the product's own calls."""

@@ -1,0 +1,39 @@
+"""NumPy memory that CPU devices take over without a copy."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+ALIGNMENT: Final = 64
+"""Bytes; a buffer that starts on a multiple of it can be imported by a CPU device as it is."""
+
+
+def aligned_empty(shape: int | Sequence[int], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Uninitialised C-contiguous array whose first byte lies on a 64-byte boundary.
+
+    A cache allocated here is read in place by every call; the array keeps its memory alive.
+
+    Raises:
+        ValueError: a dimension is negative, or the dtype holds Python objects.
+        TypeError: shape or dtype is not one.
+    """
+    kind = np.dtype(dtype)
+    if kind.hasobject:
+        raise ValueError(f"dtype is {kind}; allowed: dtypes that hold no Python objects")
+    if isinstance(shape, (str, bytes)):
+        raise TypeError(f"shape is {shape!r}; allowed: an int or a sequence of ints")
+    dimensions = (
+        tuple(operator.index(n) for n in shape) if isinstance(shape, Sequence) else (operator.index(shape),)
+    )
+    if any(n < 0 for n in dimensions):
+        raise ValueError(f"shape is {dimensions}; allowed: dimensions of 0 or more")
+    size = math.prod(dimensions) * kind.itemsize
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size].view(kind).reshape(dimensions)

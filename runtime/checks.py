@@ -1,0 +1,282 @@
+"""Arguments to a typed call: everything behind this module works on `AttentionCall` alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from qsmla.ir.spec import NOPE_DIM, ROPE_DIM, ROW_BYTES, KernelSpec
+from qsmla.runtime.attributes import NO_LIMIT, refuse, refuse_kind, resolve_scale, resolve_spec
+from qsmla.runtime.lengths import (
+    INT32_MAX,
+    as_array,
+    as_block_table,
+    as_int32,
+    as_lengths,
+    check_counts,
+    check_prefix_sums,
+    check_shape,
+)
+
+_QUERY_DIM: Final = NOPE_DIM + ROPE_DIM
+_SHARING_WORK: Final[Any] = 10_000
+"""Bound on NumPy's exact overlap search; beyond it two arrays count as overlapping."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AttentionCall:
+    """A checked call. Arrays are the caller's own memory wherever dtype and strides allow."""
+
+    spec: KernelSpec
+    query: npt.NDArray[Any]
+    """[rows, heads, 576] in the query dtype; BSND has B*S1 rows, TND T."""
+    key: npt.NDArray[np.uint8]
+    """The cache's bytes, any strides: [B, S2, 656], [T2, 656] or [pages, page size, 656]."""
+    indices: npt.NDArray[np.int32]
+    """[rows, K]."""
+    block_table: npt.NDArray[np.int32] | None
+    """[B, width] where the cache is paged."""
+    query_lengths: npt.NDArray[np.int32]
+    """[B]; TND: inclusive prefix sums, BSND: counts."""
+    kv_lengths: npt.NDArray[np.int32]
+    """[B]; TND cache: inclusive prefix sums, else counts."""
+    scale: float
+    """Exact in float32."""
+    return_softmax_lse: bool
+    out: npt.NDArray[Any] | None
+    output_shape: tuple[int, ...]
+    """query's shape as it was given, the last dimension 512."""
+    lse_shape: tuple[int, ...]
+    """output_shape without its last dimension."""
+
+
+def check_call(
+    query: npt.NDArray[Any],
+    key: npt.NDArray[Any],
+    value: npt.NDArray[Any] | None,
+    sparse_indices: npt.NDArray[Any],
+    scale_value: float,
+    *,
+    key_quant_mode: int = 2,
+    value_quant_mode: int = 2,
+    key_dequant_scale: None = None,
+    value_dequant_scale: None = None,
+    block_table: npt.NDArray[Any] | None = None,
+    actual_seq_lengths_query: Any = None,
+    actual_seq_lengths_kv: Any = None,
+    sparse_block_size: int = 1,
+    layout_query: str = "BSND",
+    layout_kv: str = "BSND",
+    sparse_mode: int = 3,
+    pre_tokens: int = NO_LIMIT,
+    next_tokens: int = NO_LIMIT,
+    attention_mode: int = 2,
+    quant_scale_repo_mode: int = 1,
+    tile_size: int = 128,
+    rope_head_dim: int = 64,
+    kv_dtype: str | None = None,
+    byte_order: str = "ascend",
+    profile: str = "portable",
+    return_softmax_lse: bool = False,
+    out: npt.NDArray[Any] | None = None,
+) -> AttentionCall:
+    """Check every argument of `kv_quant_sparse_flash_attention`; see there for their meaning.
+
+    Raises:
+        TypeError: an argument is of the wrong kind or dtype; the text names it.
+        ValueError: an argument has a value or shape that is not allowed; the text names it.
+    """
+    query_array, key_array = as_array("query", query), as_array("key", key)
+    indices_array = as_array("sparse_indices", sparse_indices)
+    if query_array.ndim not in (3, 4):
+        refuse("query's shape", query_array.shape, "[B, S1, N, 576] in BSND, [T, N, 576] in TND")
+    spec = resolve_spec(
+        query_array.dtype,
+        key_array.dtype,
+        query_array.shape[-2],
+        indices_array.shape[-1] if indices_array.ndim else 0,
+        key_quant_mode,
+        value_quant_mode,
+        sparse_block_size,
+        layout_query,
+        layout_kv,
+        sparse_mode,
+        pre_tokens,
+        next_tokens,
+        attention_mode,
+        quant_scale_repo_mode,
+        tile_size,
+        rope_head_dim,
+        kv_dtype,
+        byte_order,
+        profile,
+    )
+    for name, reserved in (
+        ("key_dequant_scale", key_dequant_scale),
+        ("value_dequant_scale", value_dequant_scale),
+    ):
+        if reserved is not None:
+            refuse(name, reserved, "None; the scales lie in key's rows")
+    if type(return_softmax_lse) is not bool and not isinstance(return_softmax_lse, np.bool_):
+        refuse_kind("return_softmax_lse", return_softmax_lse, "True, False")
+
+    rows = _check_query(spec, query_array)
+    indices = _check_indices(spec, indices_array, query_array.shape[:-2], rows)
+    batch = None if spec.layout_query == "TND" else query_array.shape[0]
+    key_bytes = _check_key(spec, key_array, batch)
+    if value is not None and value is not key:
+        _check_value(as_array("value", value), key_array)
+    query_lengths = _check_query_lengths(spec, actual_seq_lengths_query, query_array.shape)
+    kv_lengths, table = _check_kv_lengths(
+        spec, actual_seq_lengths_kv, block_table, key_bytes, len(query_lengths)
+    )
+    output_shape = (*query_array.shape[:-1], NOPE_DIM)
+    if out is not None:
+        inputs = (query, key, sparse_indices, block_table, actual_seq_lengths_query, actual_seq_lengths_kv)
+        _check_out(out, output_shape, query_array.dtype, inputs)
+    return AttentionCall(
+        spec=spec,
+        query=query_array.reshape(rows, *query_array.shape[-2:]),
+        key=key_bytes,
+        indices=indices,
+        block_table=table,
+        query_lengths=query_lengths,
+        kv_lengths=kv_lengths,
+        scale=resolve_scale(scale_value),
+        return_softmax_lse=bool(return_softmax_lse),
+        out=out,
+        output_shape=output_shape,
+        lse_shape=output_shape[:-1],
+    )
+
+
+def _check_query(spec: KernelSpec, query: npt.NDArray[Any]) -> int:
+    """The number of query rows."""
+    rows: int
+    if spec.layout_query == "TND":
+        check_shape("query", query, ("T", "N", _QUERY_DIM))
+        rows = query.shape[0]
+    else:
+        check_shape("query", query, ("B", "S1", "N", _QUERY_DIM))
+        rows = query.shape[0] * query.shape[1]
+    if rows > INT32_MAX:
+        refuse("query's number of rows", rows, f"at most {INT32_MAX}")
+    return rows
+
+
+def _check_indices(
+    spec: KernelSpec, indices: npt.NDArray[Any], leading: tuple[int, ...], rows: int
+) -> npt.NDArray[np.int32]:
+    check_shape("sparse_indices", indices, (*leading, 1, "K"))
+    selected = indices.shape[-1]
+    if not 1 <= selected <= INT32_MAX // spec.sparse_block_size:
+        refuse("sparse_indices' last dimension K", selected, "1 or more, with K * sparse_block_size in int32")
+    return as_int32("sparse_indices", indices).reshape(rows, selected)
+
+
+def _check_key(spec: KernelSpec, key: npt.NDArray[Any], batch: int | None) -> npt.NDArray[np.uint8]:
+    """The cache's bytes without the head dimension."""
+    if spec.layout_kv == "TND":
+        check_shape("key", key, ("T2", 1, ROW_BYTES))
+        rows = key.shape[0]
+    elif spec.layout_kv == "BSND":
+        check_shape("key", key, ("B" if batch is None else batch, "S2", 1, ROW_BYTES))
+        rows = key.shape[0] * key.shape[1]
+    else:
+        check_shape("key", key, ("block_num", "block_size", 1, ROW_BYTES))
+        page_size = key.shape[1]
+        if page_size % 16 or not 16 <= page_size <= 1024:
+            refuse("key's block_size", page_size, "multiples of 16, 16..1024")
+        if page_size % spec.sparse_block_size:
+            refuse("sparse_block_size", spec.sparse_block_size, f"divisors of key's block_size {page_size}")
+        rows = key.shape[0] * page_size
+    if rows > INT32_MAX:
+        refuse("key's number of rows", rows, f"at most {INT32_MAX}")
+    return key[..., 0, :].view(np.uint8)
+
+
+def _check_value(value: npt.NDArray[Any], key: npt.NDArray[Any]) -> None:
+    """Refuse a value that is not key's own memory: it would be ignored."""
+    if value.dtype != key.dtype:
+        raise TypeError(f"value is dtype {value.dtype}; allowed: key's dtype {key.dtype}")
+    if value.shape[:-1] != key.shape[:-1] or value.shape[-1] not in (ROW_BYTES, NOPE_DIM):
+        raise ValueError(
+            f"value has shape {value.shape}; allowed: {key.shape}, or its first {NOPE_DIM} columns"
+        )
+    if not value.size:
+        return
+    # The stride of a dimension of 1 is never used and may be anything.
+    steps = [(a, b) for a, b, n in zip(value.strides, key.strides, key.shape, strict=True) if n > 1]
+    if value.ctypes.data != key.ctypes.data or any(a != b for a, b in steps):
+        raise ValueError(
+            "value is a tensor of its own, which would be ignored: values are read from key's rows; allowed: "
+            f"key, a view of its memory (all {ROW_BYTES} columns or the first {NOPE_DIM}), or None"
+        )
+
+
+def _check_query_lengths(spec: KernelSpec, lengths: Any, shape: tuple[int, ...]) -> npt.NDArray[np.int32]:
+    name = "actual_seq_lengths_query"
+    if spec.layout_query == "TND":
+        if lengths is None:
+            refuse(name, None, "inclusive prefix sums, int32 [B]; required by layout_query TND")
+        sums = as_lengths(name, lengths, None)
+        check_prefix_sums(name, sums, shape[0], "query's T")
+        return sums
+    batch, tokens = shape[:2]
+    if lengths is None:
+        return np.full(batch, tokens, np.int32)
+    counts = as_lengths(name, lengths, batch)
+    check_counts(name, counts, tokens, "query's S1")
+    return counts
+
+
+def _check_kv_lengths(
+    spec: KernelSpec, lengths: Any, block_table: Any, key: npt.NDArray[np.uint8], batch: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32] | None]:
+    """The cache's lengths, and the block table where it is paged."""
+    name = "actual_seq_lengths_kv"
+    if block_table is not None and not spec.paged:
+        refuse("block_table", block_table, f"None with layout_kv {spec.layout_kv}")
+    if lengths is None:
+        if spec.layout_kv != "BSND":
+            refuse(name, None, f"int32 [B]; required by layout_kv {spec.layout_kv}")
+        return np.full(batch, key.shape[1], np.int32), None
+    checked = as_lengths(name, lengths, batch)
+    if spec.paged:
+        if block_table is None:
+            refuse("block_table", None, "int32 [B, width]; required by layout_kv PA_BSND")
+        check_counts(name, checked, INT32_MAX, "counts")
+        return checked, as_block_table(block_table, checked, page_size=key.shape[1], pages=key.shape[0])
+    if spec.layout_kv == "TND":
+        check_prefix_sums(name, checked, key.shape[0], "key's T2")
+    else:
+        check_counts(name, checked, key.shape[1], "key's S2")
+    return checked, None
+
+
+def _check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], inputs: tuple[Any, ...]) -> None:
+    array = as_array("out", out)
+    if array.dtype != dtype:
+        raise TypeError(f"out is dtype {array.dtype}; allowed: query's dtype {dtype}")
+    check_shape("out", array, shape)
+    if not array.flags.writeable:
+        raise ValueError("out is read-only; allowed: a writable array")
+    if any(stride == 0 and n > 1 for stride, n in zip(array.strides, shape, strict=True)):
+        raise ValueError(
+            f"out has strides {array.strides}: elements share memory; allowed: elements of their own"
+        )
+    for given in inputs:
+        if isinstance(given, np.ndarray) and _overlap(array, given):
+            raise ValueError("out overlaps the memory of an input; allowed: memory of its own")
+
+
+def _overlap(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
+    if not np.may_share_memory(a, b):
+        return False
+    try:
+        return bool(np.shares_memory(a, b, max_work=_SHARING_WORK))
+    except np.exceptions.TooHardError:
+        return True

@@ -82,10 +82,10 @@ def encode(values: npt.NDArray[Any], kv_dtype: str) -> npt.NDArray[np.uint8]:
     if kv_dtype == "int8":
         # NaN to an integer is undefined in C, hence nan_to_num.
         rounded = np.nan_to_num(np.rint(np.clip(values, -127, 127)), copy=False, nan=0.0)
-        return rounded.astype(np.int8).view(np.uint8)
+        codes: npt.NDArray[np.uint8] = rounded.astype(np.int8).view(np.uint8)
+        return codes
     upper = _upper_half(_to_odd(values) if values.dtype == np.float64 else values)
-    codes: npt.NDArray[np.uint8] = _codes_by_upper_half(kv_dtype)[upper]
-    return codes
+    return _codes_by_upper_half(kv_dtype)[upper]
 
 
 def _check_format(kv_dtype: str) -> None:

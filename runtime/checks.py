@@ -264,18 +264,16 @@ def _check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], inputs: t
     check_shape("out", array, shape)
     if not array.flags.writeable:
         raise ValueError("out is read-only; allowed: a writable array")
-    if any(stride == 0 and n > 1 for stride, n in zip(array.strides, shape, strict=True)):
+    if 0 in array.strides and any(s == 0 and n > 1 for s, n in zip(array.strides, shape, strict=True)):
         raise ValueError(
             f"out has strides {array.strides}: elements share memory; allowed: elements of their own"
         )
     for given in inputs:
-        if isinstance(given, np.ndarray) and _overlap(array, given):
+        if isinstance(given, np.ndarray) and np.may_share_memory(array, given) and _overlap(array, given):
             raise ValueError("out overlaps the memory of an input; allowed: memory of its own")
 
 
 def _overlap(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
-    if not np.may_share_memory(a, b):
-        return False
     try:
         return bool(np.shares_memory(a, b, max_work=_SHARING_WORK))
     except np.exceptions.TooHardError:

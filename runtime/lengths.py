@@ -34,6 +34,9 @@ def check_shape(name: str, array: npt.NDArray[Any], wanted: tuple[int | str, ...
         ValueError: the shape differs; the text shows both.
     """
     shape = array.shape
+    if shape == wanted:
+        return
+    # A loop, not all() over a generator: this runs several times a call.
     if len(shape) == len(wanted):
         for have, want in zip(shape, wanted, strict=True):
             if have != want and type(want) is int:
@@ -80,10 +83,11 @@ def check_counts(name: str, lengths: npt.NDArray[np.int32], upper: int, meaning:
     Raises:
         ValueError: one does not; the text says which, and what upper means.
     """
-    # As unsigned numbers the negative ones are the largest: one pass sees both ends.
-    if lengths.size and lengths.view(np.uint32).max() > upper:
-        first = int(((lengths < 0) | (lengths > upper)).argmax())
-        refuse(f"{name}[{first}]", int(lengths[first]), f"0..{upper} ({meaning})")
+    # Requests are few: a list is faster than a reduction.
+    values = lengths.tolist()
+    if values and not 0 <= min(values) <= max(values) <= upper:
+        first = next(i for i, length in enumerate(values) if not 0 <= length <= upper)
+        refuse(f"{name}[{first}]", values[first], f"0..{upper} ({meaning})")
 
 
 def check_prefix_sums(name: str, sums: npt.NDArray[np.int32], upper: int, meaning: str) -> None:
@@ -92,19 +96,17 @@ def check_prefix_sums(name: str, sums: npt.NDArray[np.int32], upper: int, meanin
     Raises:
         ValueError: they are not; the text says which one.
     """
-    if len(sums) > 1:
-        falls = sums[1:] < sums[:-1]
-        if falls.any():
-            first = int(falls.argmax()) + 1
-            refuse(
-                f"{name}[{first}]",
-                int(sums[first]),
-                f"non-decreasing prefix sums, here >= {int(sums[first - 1])}",
-            )
-    if len(sums) and sums[0] < 0:
-        refuse(f"{name}[0]", int(sums[0]), "prefix sums of 0 or more")
-    if len(sums) and sums[-1] > upper:
-        refuse(f"{name}[{len(sums) - 1}]", int(sums[-1]), f"at most {upper} ({meaning})")
+    values = sums.tolist()
+    if not values:
+        return
+    if values != sorted(values):
+        first = next(i for i in range(1, len(values)) if values[i] < values[i - 1])
+        allowed = f"non-decreasing prefix sums, here {values[first - 1]} or more"
+        refuse(f"{name}[{first}]", values[first], allowed)
+    if values[0] < 0:
+        refuse(f"{name}[0]", values[0], "prefix sums of 0 or more")
+    if values[-1] > upper:
+        refuse(f"{name}[{len(values) - 1}]", values[-1], f"at most {upper} ({meaning})")
 
 
 def as_block_table(
@@ -129,7 +131,7 @@ def as_block_table(
     )
     unsigned: npt.NDArray[Any] = table.view(np.uint32 if table.dtype == _INT32 else np.uint64)
     inside = unsigned < pages
-    if not inside.all():
+    if np.count_nonzero(inside) != inside.size:
         # Only entries behind the last used page may be anything.
         used = np.arange(width) < -(-kv_lengths[:, None].astype(np.int64) // page_size)
         wrong = used & ~inside

@@ -13,6 +13,7 @@ from qsmla.runtime.checks import AttentionCall
 
 _CHUNK: Final = 1 << 22
 """Indices looked at in one go: bounds the scratch memory of a long call."""
+_NOTHING: Final = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,47 +30,44 @@ class RowGeometry:
 
 def row_geometry(call: AttentionCall) -> RowGeometry:
     """Request, limit and first cache row of every query row."""
-    spec = call.spec
+    rows = len(call.query)
     requests = len(call.query_lengths)
-    if spec.layout_query == "TND":
-        row = np.arange(len(call.query))
-        # The first prefix sum above a row is its request's; behind the last there is none.
-        batch = np.searchsorted(call.query_lengths, row, side="right")
-        query_start, query_length = _starts_and_counts(call.query_lengths)
+    if call.spec.layout_query == "TND":
+        query_starts, query_counts = _starts_and_counts(call.query_lengths)
+        held: int | npt.NDArray[np.int64] = query_counts
     else:
-        tokens = call.output_shape[1]
-        batch = np.repeat(np.arange(requests), tokens)
-        query_start = np.arange(requests, dtype=np.int64) * tokens
-        query_length = call.query_lengths.astype(np.int64)
-        row = np.arange(len(batch))
-    if spec.layout_kv == "TND":
-        kv_start, kv_length = _starts_and_counts(call.kv_lengths)
-    else:
-        kv_length = call.kv_lengths.astype(np.int64)
-        stride = 0 if spec.paged else call.key.shape[1]
-        kv_start = np.arange(requests, dtype=np.int64) * stride
-    if not requests:
-        nothing = np.zeros(len(row), np.int64)
-        return RowGeometry(np.full(len(row), -1, np.int32), nothing, nothing)
+        held = call.output_shape[1]
+        query_starts = np.arange(requests) * held
+        query_counts = call.query_lengths.astype(np.int64)
+    batch = np.arange(requests, dtype=np.int32).repeat(held)
+    if len(batch) < rows:  # TND: rows behind the last prefix sum
+        batch = np.concatenate([batch, np.full(rows - len(batch), -1, np.int32)])
 
-    held = np.minimum(batch, requests - 1)
-    place = row - query_start[held]
-    own = (batch < requests) & (place < query_length[held])
-    limit = kv_length[held]
-    if spec.sparse_mode == 3:
-        limit = np.minimum(limit, limit - query_length[held] + place + 1)
-    return RowGeometry(
-        batch=np.where(own, batch, -1).astype(np.int32),
-        limit=np.where(own, np.maximum(limit, 0), 0),
-        first_row=np.where(own, kv_start[held], 0),
-    )
+    if call.spec.layout_kv == "TND":
+        kv_starts, kv_counts = _starts_and_counts(call.kv_lengths)
+    else:
+        kv_counts = call.kv_lengths.astype(np.int64)
+        kv_starts = np.arange(requests) * (0 if call.spec.paged else call.key.shape[1])
+    # One more request in the last place, where -1 finds it: that of the rows that belong to none.
+    query_ends = np.concatenate([query_starts + query_counts, _NOTHING])
+    row = np.arange(rows)
+    behind = row >= query_ends[batch]
+    batch[behind] = -1
+    limit = np.concatenate([kv_counts, _NOTHING])[batch]
+    if call.spec.sparse_mode == 3:
+        # The last of a request's rows sees all of its sequence, each one before it a token less.
+        limit += row
+        limit -= query_ends[batch] - 1
+        np.maximum(limit, 0, out=limit)
+        limit[behind] = 0
+    return RowGeometry(batch, limit, np.concatenate([kv_starts, _NOTHING])[batch])
 
 
 def valid_counts(call: AttentionCall, geometry: RowGeometry) -> npt.NDArray[np.int32]:
     """How many of each row's ids select at least one token, int32 [rows]."""
     counts = np.empty(len(call.indices), np.int32)
     for rows in _chunks(call.indices.shape):
-        counts[rows] = np.count_nonzero(_valid(call, geometry, rows), axis=1)
+        np.add.reduce(_valid(call, geometry, rows), axis=1, dtype=np.int32, out=counts[rows])
     return counts
 
 
@@ -82,8 +80,7 @@ def compact(call: AttentionCall, geometry: RowGeometry) -> npt.NDArray[np.int32]
     result = None
     for rows in _chunks(indices.shape):
         valid = _valid(call, geometry, rows)
-        gaps = valid[:, 1:] > valid[:, :-1]
-        if not gaps.any() and np.array_equal(indices[rows] != -1, valid):
+        if np.count_nonzero(valid) == valid.size or _is_compact(indices[rows], valid):
             continue
         if result is None:
             result = indices.copy()
@@ -98,7 +95,8 @@ def _starts_and_counts(
     prefix_sums: npt.NDArray[np.int32],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     ends = prefix_sums.astype(np.int64)
-    starts = np.concatenate(([0], ends[:-1])) if len(ends) else ends
+    starts = np.zeros_like(ends)
+    starts[1:] = ends[:-1]
     return starts, ends - starts
 
 
@@ -110,7 +108,14 @@ def _chunks(shape: tuple[int, ...]) -> Iterator[slice]:
 
 def _valid(call: AttentionCall, geometry: RowGeometry, rows: slice) -> npt.NDArray[np.bool_]:
     """Which ids of some rows select at least one token, [rows, K]."""
-    blocks = -(-geometry.limit[rows] // call.spec.sparse_block_size)
+    limit = geometry.limit[rows]
+    if call.spec.sparse_block_size > 1:
+        limit = -(-limit // call.spec.sparse_block_size)
     # As unsigned numbers the negative ids lie above every limit: one comparison does both.
-    below: npt.NDArray[np.bool_] = call.indices[rows].view(np.uint32) < blocks[:, None].astype(np.uint32)
+    below: npt.NDArray[np.bool_] = call.indices[rows].view(np.uint32) < limit.astype(np.uint32)[:, None]
     return below
+
+
+def _is_compact(indices: npt.NDArray[np.int32], valid: npt.NDArray[np.bool_]) -> bool:
+    gaps = valid[:, 1:] > valid[:, :-1]
+    return not gaps.any() and np.array_equal(indices != -1, valid)

@@ -1,0 +1,172 @@
+"""From a specification to an artifact: render, look in the cache, compile what is not there."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from qsmla.compiler import diagnostics, toolchain
+from qsmla.compiler.artifact import REFLECTION_KEY, Artifact, Record, seal
+from qsmla.compiler.cache import ArtifactCache
+from qsmla.compiler.errors import ArtifactError, CompileError, CompilerMissingError
+from qsmla.compiler.targets import Target, common_schedule, compile_flags, parse_targets
+from qsmla.ir.schedule import Schedule
+from qsmla.ir.spec import KernelSpec
+
+DEFAULT_TIMEOUT_S: Final = 120.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One kernel to compile, worked out far enough to know whether the cache has it.
+
+    Attributes:
+        source: the MLIR text, without what the artifact will say about itself.
+        record: what the artifact will say about itself.
+    """
+
+    source: str
+    record: Record
+
+    @property
+    def key(self) -> str:
+        """A hash of the source text, the flags and all versions: equal key, equal artifact."""
+        return _digest(json.dumps(self.record.to_dict(), sort_keys=True))
+
+
+def plan(
+    spec: KernelSpec,
+    target: str | Target | Iterable[str | Target] = "llvm-cpu",
+    schedule: Schedule | None = None,
+) -> Plan:
+    """Render `spec` for `target`; runs no compiler.
+
+    Raises:
+        TypeError, ValueError: `spec` or `target` is no such thing.
+        CompilerMissingError: jinja2 is not installed.
+    """
+    if not isinstance(spec, KernelSpec):
+        raise TypeError(f"spec is a {type(spec).__name__}; allowed: a KernelSpec")
+    targets = parse_targets(target)
+    chosen = common_schedule(targets) if schedule is None else schedule
+    source = _render(spec, chosen, {})
+    versions = {
+        "qsmla": importlib.metadata.version("qsmla"),
+        "iree-base-compiler": toolchain.runtime_version(),
+    }
+    flags = compile_flags(targets, chosen)
+    return Plan(source, Record(spec, chosen, targets, versions, _digest(source), flags))
+
+
+def compile(
+    spec: KernelSpec,
+    target: str | Target | Iterable[str | Target] = "llvm-cpu",
+    *,
+    cache: ArtifactCache | bool = True,
+    timeout: float = DEFAULT_TIMEOUT_S,
+    progress: bool | None = None,
+    output: str | os.PathLike[str] | None = None,
+) -> Artifact:
+    """Compile a kernel ahead of time, or take it from the cache.
+
+    Args:
+        spec: the kernel.
+        target: what to compile for: one target or several (a comma-separated text or a sequence), which
+            then share one artifact. "llvm-cpu" is this machine's CPU.
+        cache: where to look first and to store; True for the user's own cache, False for none.
+        timeout: seconds after which the compiler is killed.
+        progress: show a line on standard error while compiling; None: when that is a terminal.
+        output: also write the artifact to this file.
+
+    Raises:
+        TypeError, ValueError: an argument is wrong; the text names it.
+        CompilerMissingError: a package that compiling needs is not installed.
+        CompileError: the compiler refused the kernel, crashed or ran out of time.
+        OSError: `output` cannot be written.
+    """
+    if not timeout > 0:
+        raise ValueError(f"timeout is {timeout!r}; allowed: a number of seconds above 0")
+    work = plan(spec, target)
+
+    def build() -> Artifact:
+        with _progress_line(work.record, progress):
+            return build_artifact(work, timeout)
+
+    if cache is False:
+        artifact = build()
+    else:
+        store = ArtifactCache() if cache is True else cache
+        artifact = store.get_or_build(work.key, work.record.source_hash, build)
+    return artifact if output is None else artifact.write(output)
+
+
+def build_artifact(work: Plan, timeout: float = DEFAULT_TIMEOUT_S) -> Artifact:
+    """Run the compiler on `work`, past any cache.
+
+    Raises:
+        CompilerMissingError, CompileError: as `compile`.
+    """
+    tool = toolchain.find_tool()
+    _check_versions()
+    record = work.record
+    text = _render(record.spec, record.schedule, {REFLECTION_KEY: record.to_json()})
+    diagnostics.check_parses(text, record.spec.label)
+    with tempfile.TemporaryDirectory(prefix="qsmla-") as folder:
+        source, vmfb = Path(folder, "kernel.mlir"), Path(folder, "kernel.vmfb")
+        source.write_text(text)
+        command = (tool, str(source), "-o", str(vmfb), *record.flags)
+        finished = toolchain.run(command, timeout)
+        if finished.returncode != 0 or finished.timed_out or not vmfb.exists():
+            raise diagnostics.compile_error(text, record.spec.label, command, finished, timeout)
+        data = vmfb.read_bytes()
+    try:
+        return Artifact.from_bytes(seal(data, record.versions["iree-base-compiler"]), record.spec.label)
+    except ArtifactError as error:
+        raise CompileError(f"iree-compile left an unusable file: {error}") from error
+
+
+def _render(spec: KernelSpec, schedule: Schedule, reflection: dict[str, str]) -> str:
+    if importlib.util.find_spec("jinja2") is None:
+        raise CompilerMissingError("jinja2")
+    from qsmla.ir.render import render
+
+    return render(spec, schedule, reflection)
+
+
+def _check_versions() -> None:
+    """The .vmfb ABI may change between releases: refuse to write what the installed runtime may misread."""
+    compiler, runtime = toolchain.compiler_version(), toolchain.runtime_version()
+    if compiler != runtime:
+        raise CompileError(
+            f"iree-base-compiler {compiler} and iree-base-runtime {runtime} differ; install the same version "
+            "of both: pip install 'qsmla[compiler]'"
+        )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def _progress_line(record: Record, wanted: bool | None) -> Iterator[None]:
+    """A line on standard error that stands there while a kernel compiles."""
+    if not (sys.stderr.isatty() if wanted is None else wanted):
+        yield
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    labels = ", ".join(target.label for target in record.targets)
+    text = f"compiling {record.spec.label} for {labels}"
+    with Console(stderr=True).status(escape(text)):
+        yield

@@ -1,0 +1,42 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+
+STAGING_SUFFIX: Final = ".staging"
+
+
+@contextmanager
+def staged(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A new binary file beside `path` that takes its place when the block ends well, and goes away otherwise.
+
+    Raises:
+        OSError: the folder is missing, full or not writable, or `path` is a folder.
+    """
+    final = Path(path)
+    if final.is_dir():
+        raise IsADirectoryError(f"{final} is a folder")
+    staging = final.with_name(f".{final.name[:60]}.{secrets.token_hex(6)}{STAGING_SUFFIX}")
+    try:
+        with open(staging, "xb") as file:
+            yield file
+        os.replace(staging, final)
+    except BaseException:
+        staging.unlink(missing_ok=True)
+        raise
+
+
+def write(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write `data` to `path`, all of it or none.
+
+    Raises:
+        OSError: as `staged`.
+    """
+    with staged(path) as file:
+        file.write(data)

@@ -74,13 +74,18 @@ def resolve_kv_dtype(key_dtype: np.dtype[Any], kv_dtype: Any, name: str = "key")
         if known is None:
             refuse("kv_dtype", None, f"{_names(CODE_FORMATS)} where {name} is {key_dtype}")
         return known
-    chosen = _text("kv_dtype", kv_dtype, CODE_FORMATS)
+    chosen = resolve_code_format(kv_dtype)
     if known is not None and chosen != known:
         raise TypeError(
             f"{name} is dtype {key_dtype} and kv_dtype is {chosen!r}; allowed: kv_dtype {known!r} or None, "
             f"or uint8 holding the codes of {chosen}"
         )
     return chosen
+
+
+def resolve_code_format(kv_dtype: Any) -> str:
+    """Check kv_dtype, with the errors of every text argument."""
+    return _text("kv_dtype", kv_dtype, CODE_FORMATS)
 
 
 def resolve_byte_order(byte_order: Any) -> str:

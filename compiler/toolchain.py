@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -17,6 +18,8 @@ from typing import Final
 from qsmla.compiler.errors import CompilerMissingError
 
 _GRACE_S: Final = 10.0
+_running: set[subprocess.Popen[bytes]] = set()
+_running_guard = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -103,15 +106,27 @@ def run(command: Sequence[str], timeout: float) -> Finished:
             start_new_session=True,
         )
         timed_out = False
+        with _running_guard:
+            _running.add(child)
         try:
             child.wait(timeout)
         except subprocess.TimeoutExpired:
             timed_out = True
         finally:
-            if child.returncode is None:
-                _kill_group(child)
+            with _running_guard:
+                _running.discard(child)
+                if child.returncode is None:
+                    _kill_group(child)
         stderr.seek(0)
         return Finished(child.returncode, stderr.read().decode(errors="replace"), timed_out)
+
+
+def stop_all() -> None:
+    """Kill the commands that other threads are running, after an interrupt that only this one sees."""
+    with _running_guard:
+        for child in _running:
+            if child.returncode is None:
+                _kill_group(child)
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:

@@ -1,1 +1,54 @@
 """The command line, `qsmla`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+
+import typer
+
+from qsmla.cli import report
+from qsmla.cli.app import app
+
+_INTERRUPTED = 130
+_TERMINATED = 143
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its exit status: 0, 2 for wrong usage, 130 for Ctrl-C, 1 for any other failure.
+
+    Args:
+        arguments: the command line without the program's name; None for the process's own.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words or os.environ.get(report.DEBUG_VARIABLE, "") not in ("", "0")
+    report.show_warnings_as_lines()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminate)
+    command = typer.main.get_command(app)
+    try:
+        status = command.main(args=words, prog_name="qsmla", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _reader_gone()
+    except (KeyboardInterrupt, typer.Abort):
+        print("qsmla: interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    except Exception as error:
+        return report.fail(error, as_json="--json" in words, debug=debug)
+    return int(status or 0)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """End as an interrupt does, so that child processes and staging files go too."""
+    sys.exit(_TERMINATED)
+
+
+def _reader_gone() -> int:
+    """Whoever read the output closed it, as `| head` does: no failure worth a word."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1

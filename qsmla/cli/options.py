@@ -1,0 +1,94 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from qsmla.ir.spec import KernelSpec
+
+_HELP: Final = {
+    "layout_query": "Layout of the query.",
+    "layout_kv": "Layout of the cache; without it the same as the query's.",
+    "query_dtype": "Dtype of query, rope values and output.",
+    "kv_dtype": "Code format of the cache.",
+    "heads": "Query heads.",
+    "sparse_block_size": "Tokens per selected block.",
+    "sparse_mode": "0: no mask; 3: right-down causal.",
+    "byte_order": "Order inside a packed cache row.",
+}
+
+TargetOption = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        "-t",
+        help="What to compile for: llvm-cpu[:CPU], vulkan:PROFILE, cuda[:sm_NN]; several, joined by commas, "
+        "share one artifact.",
+        metavar="TARGET",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, on standard error for failures.")]
+ArtifactArgument = Annotated[Path, typer.Argument(help="A .vmfb file that qsmla wrote.", metavar="ARTIFACT")]
+TimeoutOption = Annotated[
+    float, typer.Option(help="Seconds after which the compiler is killed.", metavar="SECONDS")
+]
+CacheOption = Annotated[
+    bool, typer.Option("--cache/--no-cache", help="Look in the artifact cache first, and store there.")
+]
+
+
+def with_spec_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command that takes `fields`, the specification's fields, one option for each of them.
+
+    A field whose option is not given is absent from `fields`.
+    """
+    names = [field.name for field in dataclasses.fields(KernelSpec)]
+    spec_parameters = [_spec_parameter(name) for name in names]
+    own = [
+        parameter
+        for parameter in inspect.signature(command, eval_str=True).parameters.values()
+        if parameter.name != "fields"
+    ]
+    keyword = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+
+    def wrapper(**arguments: Any) -> None:
+        given = {name: arguments.pop(name) for name in names}
+        command(fields={name: value for name, value in given.items() if value is not None}, **arguments)
+
+    signature = inspect.Signature([*keyword, *spec_parameters])
+    wrapper.__name__, wrapper.__doc__ = command.__name__, command.__doc__
+    wrapper.__signature__ = signature  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
+    return wrapper
+
+
+def _spec_parameter(name: str) -> inspect.Parameter:
+    choices = KernelSpec.CHOICES[name]
+    default = "" if name == "layout_kv" else f" {getattr(KernelSpec, name)} by default."
+    option = typer.Option(
+        f"--{name.replace('_', '-')}",
+        help=f"{_HELP[name]}{default}",
+        metavar="|".join(map(str, choices)),
+        rich_help_panel="Kernel",
+        show_default=False,
+    )
+    kind: Any = type(choices[0])
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option]
+    )
+
+
+def spec_of(fields: dict[str, Any]) -> KernelSpec:
+    """The specification with `fields`; a cache layout that is left out follows the query's.
+
+    Raises:
+        ValueError: a value outside its choices.
+    """
+    follows = {"layout_kv": fields["layout_query"]} if "layout_query" in fields else {}
+    return KernelSpec(**{**follows, **fields})

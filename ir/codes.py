@@ -80,10 +80,9 @@ def encode(values: npt.NDArray[Any], kv_dtype: str) -> npt.NDArray[np.uint8]:
     if values.dtype.itemsize == 2:
         values = values.astype(np.float32)
     if kv_dtype == "int8":
-        # NaN to an integer is undefined in C, hence nan_to_num.
-        rounded = np.nan_to_num(np.rint(np.clip(values, -127, 127)), copy=False, nan=0.0)
-        codes: npt.NDArray[np.uint8] = rounded.astype(np.int8).view(np.uint8)
-        return codes
+        rounded = np.rint(np.clip(values, -127, 127))
+        # NaN to an integer is undefined in C.
+        return np.where(np.isnan(rounded), 0, rounded).astype(np.int8).view(np.uint8)
     upper = _upper_half(_to_odd(values) if values.dtype == np.float64 else values)
     return _codes_by_upper_half(kv_dtype)[upper]
 

@@ -98,17 +98,20 @@ def check_prefix_sums(name: str, sums: npt.NDArray[np.int32], upper: int, meanin
     Raises:
         ValueError: they are not; the text says which one.
     """
-    values = sums.tolist()
-    if not values:
+    if not len(sums):
         return
-    if values != sorted(values):
-        first = next(i for i in range(1, len(values)) if values[i] < values[i - 1])
-        allowed = f"non-decreasing prefix sums, here {values[first - 1]} or more"
-        refuse(f"{name}[{first}]", values[first], allowed)
-    if values[0] < 0:
-        refuse(f"{name}[0]", values[0], "prefix sums of 0 or more")
-    if values[-1] > upper:
-        refuse(f"{name}[{len(values) - 1}]", values[-1], f"at most {upper} ({meaning})")
+    falls = sums[1:] < sums[:-1]
+    if np.count_nonzero(falls):
+        first = int(falls.argmax()) + 1
+        refuse(
+            f"{name}[{first}]",
+            int(sums[first]),
+            f"non-decreasing prefix sums, here {sums[first - 1]} or more",
+        )
+    if sums[0] < 0:
+        refuse(f"{name}[0]", int(sums[0]), "prefix sums of 0 or more")
+    if sums[-1] > upper:
+        refuse(f"{name}[{len(sums) - 1}]", int(sums[-1]), f"at most {upper} ({meaning})")
 
 
 def as_block_table(

@@ -1,0 +1,106 @@
+"""From a kernel's specification to its MLIR text."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qsmla.ir import codes
+from qsmla.ir.schedule import KEY_BLOCK, Schedule
+from qsmla.ir.spec import NOPE_DIM, ROPE_DIM, ROW_BYTES, TILE_SIZE, KernelSpec
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_FLOAT_TYPES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32"}
+_SCALE_BYTES = NOPE_DIM // TILE_SIZE * 4
+
+
+@functools.cache
+def _environment() -> Environment:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError("rendering needs jinja2: pip install 'qsmla[compiler]'") from error
+    # MLIR spells dynamic sizes `{%n}`, which would open a Jinja block: blocks are written `<% ... %>`.
+    return Environment(
+        loader=PackageLoader("qsmla.ir"),
+        undefined=StrictUndefined,
+        block_start_string="<%",
+        block_end_string="%>",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def render(
+    spec: KernelSpec,
+    schedule: Schedule,
+    reflection: Mapping[str, str] | None = None,
+    module_attributes: str = "",
+) -> str:
+    """Render the MLIR module of a kernel.
+
+    Args:
+        spec: what the kernel computes.
+        schedule: how its body is arranged.
+        reflection: text attached to every exported function as `iree.reflection`.
+        module_attributes: attributes of the module, for instance `hal.device.targets = [...]`.
+
+    Returns:
+        A `builtin.module` with two functions: `attend`, from query, cache and selection to one partial
+        result per work item, and `fold`, from a row's partial results to its output.
+
+    Raises:
+        ImportError: jinja2 is not installed.
+    """
+    template = _environment().get_template(f"{spec.operator}.mlir.j2")
+    return template.render(
+        spec=spec,
+        label=spec.label,
+        reflection=_string_attributes(reflection or {}),
+        module_attributes=module_attributes,
+        **_types(spec, schedule),
+    )
+
+
+def _types(spec: KernelSpec, schedule: Schedule) -> dict[str, Any]:
+    """The values that templates write into types and constants."""
+    ascend = spec.byte_order == "ascend"
+    contraction = spec.query_dtype if schedule.contraction_dtype == "query" else "float32"
+    return {
+        "heads": spec.heads,
+        "nope": NOPE_DIM,
+        "rope": ROPE_DIM,
+        "width": NOPE_DIM + ROPE_DIM,
+        "tile": TILE_SIZE,
+        "row_bytes": ROW_BYTES,
+        "key_block": KEY_BLOCK,
+        # First rope value and first scale of a row, in units of their own size.
+        "rope_at": (NOPE_DIM if ascend else NOPE_DIM + _SCALE_BYTES) // 2,
+        "scale_at": (NOPE_DIM + 2 * ROPE_DIM if ascend else NOPE_DIM) // 4,
+        "query_type": _FLOAT_TYPES[spec.query_dtype],
+        "operand_type": _FLOAT_TYPES[contraction],
+        "code_table": "" if spec.kv_dtype == "int8" else _table_hex(spec.kv_dtype),
+    }
+
+
+def _string_attributes(texts: Mapping[str, str]) -> str:
+    """A dictionary attribute of strings; all but plain ASCII is written as MLIR's hexadecimal escapes."""
+
+    def quoted(text: str) -> str:
+        plain = (chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in text.encode())
+        return '"' + "".join(plain) + '"'
+
+    return "{" + ", ".join(f"{key} = {quoted(texts[key])}" for key in sorted(texts)) + "}"
+
+
+def _table_hex(kv_dtype: str) -> str:
+    """The 256 float32 values of a code format as MLIR's hexadecimal dense elements, NaN included."""
+    values = codes.decode_table(kv_dtype).astype(np.float32)
+    return ", ".join(f"0x{bits:08X}" for bits in values.view(np.uint32))

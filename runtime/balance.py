@@ -1,0 +1,145 @@
+"""The optimal cut of rows of key blocks into contiguous ranges, one a core.
+
+The rows are laid out along a line: a row of n key blocks takes `row_overhead` + n units, its overhead first;
+a row without keys takes none. A core that begins in front of block j of a row begins at the row's start + j,
+so that the overhead it pays for the rest of that row is part of the distance it covers. From a start and a
+load the furthest end is therefore one look-up in the prefix sums, and the least load that reaches the end of
+the line in `num_cores` steps is the optimum.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Where each core begins, and what it has to do.
+
+    Core i runs from block `blocks[i]` of row `rows[i]` up to, and without, block `blocks[i + 1]` of row
+    `rows[i + 1]`.
+    """
+
+    rows: tuple[int, ...]
+    """[num_cores + 1]; the last is the number of rows."""
+    blocks: tuple[int, ...]
+    """[num_cores + 1]; 0 at the beginning of a row."""
+    loads: tuple[int, ...]
+    """[num_cores], in blocks: a core's blocks, and `row_overhead` for every row with keys that it touches."""
+
+
+def cut_rows(blocks: NDArray[np.integer[Any]], num_cores: int, row_overhead: int) -> Cuts:
+    """Cuts rows into `num_cores` contiguous ranges so that the largest load is as small as it can be.
+
+    Of the optimal partitions it takes the one in which every core fills up to the largest load, except that
+    a core ends early, at the beginning of a row, where this keeps the row whole and the cores behind it can
+    still do the rest. Cores that find nothing left come last. Rows without keys at a cut stay with the core
+    in front of it; those in front of all keys go to core 0, those behind all keys to the last core that has
+    any (core 0 if no row has).
+
+    Args:
+        blocks: integers [rows], key blocks of each row, none negative.
+        num_cores: at least 1.
+        row_overhead: in blocks, not negative.
+    """
+    line = _Line(blocks, row_overhead)
+    load, earliest = _least_load(line, num_cores)
+    cuts = [0]
+    loads = []
+    for limit in earliest[1:]:
+        cut, end = line.furthest(cuts[-1], load, limit)
+        loads.append(end - cuts[-1])
+        cuts.append(cut)
+    rows = line.starts.searchsorted(cuts, side="right") - 1
+    # Rows without keys in front of the first key belong to core 0 like all the others.
+    rows[0] = 0
+    inside = cuts - line.starts[rows]
+    return Cuts(tuple(rows.tolist()), tuple(inside.tolist()), tuple(loads))
+
+
+def _least_load(line: _Line, num_cores: int) -> tuple[int, list[int]]:
+    """The least load with which the cores do the whole line, and its earliest cuts."""
+    if line.total == 0:
+        return 0, [0] * (num_cores + 1)
+    # Every core but the first may pay the overhead of a row again: with that added the load always suffices.
+    progress = line.row_overhead + 1
+    low = max(-(-line.total // num_cores), progress)
+    high = max(-(-(line.total + (num_cores - 1) * line.row_overhead) // num_cores), progress)
+    best = None
+    while low < high:
+        middle = (low + high) // 2
+        cuts = _earliest_cuts(line, num_cores, middle)
+        if cuts[0] == 0:
+            high, best = middle, cuts
+        else:
+            low = middle + 1
+    return high, best or _earliest_cuts(line, num_cores, high)
+
+
+def _earliest_cuts(line: _Line, num_cores: int, load: int) -> list[int]:
+    """For each core, and the end: the earliest cut from which it and the cores behind it can do the rest.
+
+    The first is 0 if the load suffices for the whole line.
+    """
+    cuts = [line.total]
+    inside = False
+    for _ in range(num_cores):
+        cut, inside = line.nearest(cuts[-1], inside, load)
+        cuts.append(cut)
+    cuts.reverse()
+    return cuts
+
+
+class _Line:
+    """The line of rows; a cut is a position on it, 0..total."""
+
+    def __init__(self, blocks: NDArray[np.integer[Any]], row_overhead: int) -> None:
+        self.row_overhead = row_overhead
+        self.starts: NDArray[np.int64] = np.zeros(len(blocks) + 1, np.int64)
+        """[rows + 1]; where each row begins, and the end of the line."""
+        costs = self.starts[1:]
+        np.minimum(blocks, 1, out=costs)
+        costs *= row_overhead
+        costs += blocks
+        np.cumsum(costs, out=costs)
+        # Single look-ups through a memoryview cost a third of NumPy's, and give Python's integers.
+        self._starts = self.starts.data
+        self.total: int = self._starts[-1]
+
+    def furthest(self, cut: int, load: int, earliest: int) -> tuple[int, int]:
+        """The furthest cut that a core reaches from `cut` with `load`, and where on the line its work ends.
+
+        It gives way to the beginning of a row if that keeps the row whole and is not in front of `earliest`.
+        """
+        end = cut + load
+        if end >= self.total:
+            return self.total, self.total
+        row = bisect_right(self._starts, end) - 1
+        start = self._starts[row]
+        if end - start <= self.row_overhead:
+            return start, start
+        if start >= earliest and self._starts[row + 1] - start <= load:
+            return start, start
+        return end - self.row_overhead, end
+
+    def nearest(self, cut: int, inside: bool, load: int) -> tuple[int, bool]:
+        """The earliest cut from which a core reaches `cut` with `load`, and whether it is inside a row.
+
+        Args:
+            cut: where the core ends.
+            inside: whether that is inside a row.
+            load: the most it may do; at least `row_overhead` + 1 unless the line is empty.
+        """
+        earliest = cut + (self.row_overhead if inside else 0) - load
+        if earliest <= 0:
+            return 0, False
+        row = bisect_right(self._starts, earliest) - 1
+        end = self._starts[row + 1]
+        if end - earliest <= self.row_overhead:
+            return end, False
+        return earliest, earliest > self._starts[row]

@@ -29,6 +29,7 @@ def fingerprint(operator: str, fields: Mapping[str, Any]) -> int:
             digest.update(f"{name}\0{little.dtype.str}{little.shape}\0".encode())
             digest.update(little.data)
         else:
+            value = value.item() if isinstance(value, np.generic) else value
             digest.update(f"{name}\0{value!r}\0".encode())
     return int.from_bytes(digest.digest(), "little")
 

@@ -1,8 +1,29 @@
 """Quantised sparse MLA attention, compiled by IREE for CPU, Vulkan and CUDA."""
 
 from qsmla import reference
+from qsmla.compiler.artifact import Artifact
+from qsmla.compiler.build import compile
+from qsmla.compiler.errors import ArtifactError, CompileError
+from qsmla.compiler.targets import Target
 from qsmla.ir.spec import KernelSpec
 from qsmla.runtime.arrays import aligned_empty
+from qsmla.runtime.operator import kv_quant_sparse_flash_attention, load, plan
 from qsmla.runtime.packing import pack_kv, unpack_kv
+from qsmla.runtime.partition import Partition
 
-__all__ = ["KernelSpec", "aligned_empty", "pack_kv", "reference", "unpack_kv"]
+__all__ = [
+    "Artifact",
+    "ArtifactError",
+    "CompileError",
+    "KernelSpec",
+    "Partition",
+    "Target",
+    "aligned_empty",
+    "compile",
+    "kv_quant_sparse_flash_attention",
+    "load",
+    "pack_kv",
+    "plan",
+    "reference",
+    "unpack_kv",
+]

@@ -1,0 +1,195 @@
+"""A checked call, a kernel and a partition to a result: what each core does, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from qsmla.ir.schedule import KEY_BLOCK
+from qsmla.ir.spec import NOPE_DIM, ROPE_DIM
+from qsmla.runtime.arrays import aligned_empty
+from qsmla.runtime.lanes import Kernel, Lane, Partials, to_numpy
+from qsmla.runtime.partition import CoreRange, Partition
+from qsmla.runtime.workers import Check, Task, WorkerPool
+
+SCRATCH_BYTES: Final = 16 << 20
+"""About what the intermediate tensors of one chunk may take on one lane: little enough to stay in the cache."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Work:
+    """The rows to compute, in the order of the partition, and where their inputs and outputs lie."""
+
+    inputs: Sequence[npt.NDArray[Any]]
+    """The kernel's tensors in front of the scale."""
+    scale: float
+    heads: int
+    output_row: npt.NDArray[np.int64]
+    """[planned rows]; the row's place in the inputs and in the output."""
+    batch: npt.NDArray[np.int32]
+    """[planned rows]."""
+    blocks: npt.NDArray[np.int64]
+    """[planned rows]; key blocks."""
+    first_in_order: npt.NDArray[np.int64]
+    """[batches]; place of each batch's first row among the planned rows."""
+    output: npt.NDArray[Any]
+    """[rows, heads, 512], in the query dtype; written."""
+    lse: npt.NDArray[np.float32]
+    """[rows, heads]; written."""
+
+
+class Slots:
+    """Host memory for partial results that outlive the chunk that made them."""
+
+    def __init__(self, count: int, heads: int) -> None:
+        shapes = ((count, heads, NOPE_DIM), (count, heads), (count, heads))
+        self.arrays = tuple(aligned_empty(shape, np.float32) for shape in shapes)
+        """Values, maximum and total, as in `Partials`."""
+
+
+def run_partition(kernel: Kernel, work: Work, partition: Partition, pool: WorkerPool) -> None:
+    """Compute every planned row on the pool's lanes.
+
+    Each core is one task. Rows that several cores share leave one partial result a block in a slot, and a
+    second pass folds them, by the same arithmetic in the same order as a row that one core does alone.
+    """
+    execution = _Execution(kernel, work, partition)
+    tasks: list[Task] = [
+        lambda lane, check, core=core: execution.do_range(lane, check, core)
+        for core in partition.ranges
+        if not core.empty
+    ]
+    pool.run(tasks)
+    if partition.combines:
+        pool.run([execution.fold_split_rows])
+
+
+class _Execution:
+    def __init__(self, kernel: Kernel, work: Work, partition: Partition) -> None:
+        self._kernel = kernel
+        self._work = work
+        self._partition = partition
+        self._slots = Slots(partition.slots, work.heads)
+        # Keys, query and partial result, and the scores before, after and under the softmax, in float32.
+        head_floats = 2 * NOPE_DIM + ROPE_DIM + 3 * KEY_BLOCK
+        item_bytes = 4 * (KEY_BLOCK * (NOPE_DIM + ROPE_DIM) + work.heads * head_floats)
+        self._chunk = max(1, SCRATCH_BYTES // item_bytes)
+
+    def do_range(self, lane: Lane, check: Check, core: CoreRange) -> None:
+        """One core's rows: the rest of a split row, whole rows, the beginning of a split row."""
+        run = _LaneRun(lane, self._kernel, self._work, self._chunk, check)
+        work = self._work
+        start, end = (self._place(cursor.batch, cursor.row) for cursor in core)
+        row = start
+        if core.start.block:
+            last = core.end.block if end == start else int(work.blocks[start])
+            run.store(start, core.start.block, last, self._slots, core.start.slot)
+            row += 1
+        run.do_whole_rows(row, end)
+        if core.end.block and end >= row:
+            run.store(end, 0, core.end.block, self._slots, core.end.slot - core.end.block)
+
+    def fold_split_rows(self, lane: Lane, check: Check) -> None:
+        """The second pass: every split row from its slots."""
+        combines = self._partition.combines
+        run = _LaneRun(lane, self._kernel, self._work, self._chunk, check)
+        spans = np.array([(combine.first_slot, combine.slots) for combine in combines])
+        run.fold_slots(self._slots, spans, np.array([combine.row for combine in combines]))
+
+    def _place(self, batch: int, row: int) -> int:
+        """Where a cursor's row stands among the planned rows."""
+        if batch == len(self._work.first_in_order):
+            return len(self._work.blocks)
+        return int(self._work.first_in_order[batch]) + row
+
+
+class _LaneRun:
+    """One task on one lane, with the call's inputs as the lane's device sees them."""
+
+    def __init__(self, lane: Lane, kernel: Kernel, work: Work, chunk: int, check: Check) -> None:
+        self._lane = lane
+        self._functions = lane.load(kernel)
+        self._work = work
+        self._chunk = chunk
+        self._check = check
+        self._inputs = [lane.view(array) for array in work.inputs]
+
+    def do_whole_rows(self, start: int, end: int) -> None:
+        """Rows of this core alone, as many at a time as fit a chunk."""
+        work = self._work
+        rows = np.arange(start, end)
+        empty = work.blocks[start:end] == 0
+        work.output[work.output_row[rows[empty]]] = 0
+        work.lse[work.output_row[rows[empty]]] = -np.inf
+        rows = rows[~empty]
+        for group in _groups(rows, work.blocks[rows], self._chunk):
+            if len(group) == 1 and work.blocks[group[0]] > self._chunk:
+                self._do_long_row(int(group[0]))
+                continue
+            blocks = work.blocks[group]
+            firsts = np.cumsum(blocks) - blocks
+            partials = self._attend(group, np.zeros_like(blocks), blocks)
+            self._fold(partials, np.stack([firsts, blocks], axis=1), work.output_row[group])
+
+    def store(self, row: int, first: int, last: int, slots: Slots, slot: int) -> None:
+        """Blocks first..last-1 of a row into slots, from `slot` on."""
+        for begin in range(first, last, self._chunk):
+            count = min(self._chunk, last - begin)
+            partials = self._attend(np.array([row]), np.array([begin]), np.array([count]))
+            at = slice(slot + begin - first, slot + begin - first + count)
+            for kept, made in zip(slots.arrays, partials, strict=True):
+                kept[at] = to_numpy(made, np.float32)
+
+    def fold_slots(
+        self, slots: Slots, spans: npt.NDArray[np.int64], output_rows: npt.NDArray[np.int64]
+    ) -> None:
+        """Rows from their slots to their outputs; spans: [rows, 2], first slot and slots."""
+        self._fold(Partials(*map(self._lane.view, slots.arrays)), spans, output_rows)
+
+    def _do_long_row(self, row: int) -> None:
+        blocks = int(self._work.blocks[row])
+        slots = Slots(blocks, self._work.heads)
+        self.store(row, 0, blocks, slots, 0)
+        self.fold_slots(slots, np.array([[0, blocks]]), self._work.output_row[[row]])
+
+    def _attend(
+        self,
+        rows: npt.NDArray[np.int64],
+        first_block: npt.NDArray[np.int64],
+        blocks: npt.NDArray[np.int64],
+    ) -> Partials:
+        """Partial results of `blocks` blocks of each planned row, from its `first_block` on."""
+        self._check()
+        work = self._work
+        each = np.arange(len(rows)).repeat(blocks)
+        items = aligned_empty((len(each), 3), np.int32)
+        items[:, 0] = work.output_row[rows][each]
+        items[:, 1] = work.batch[rows][each]
+        items[:, 2] = np.arange(len(each)) - (np.cumsum(blocks) - blocks - first_block)[each]
+        return self._functions.attend(self._inputs, work.scale, self._lane.view(items))
+
+    def _fold(
+        self, partials: Partials, spans: npt.NDArray[np.int64], output_rows: npt.NDArray[np.int64]
+    ) -> None:
+        self._check()
+        work = self._work
+        longest = int(spans[:, 1].max())
+        output, lse = self._functions.fold(partials, self._lane.view(spans.astype(np.int32)), longest)
+        work.output[output_rows] = to_numpy(output, work.output.dtype)
+        work.lse[output_rows] = to_numpy(lse, np.float32)
+
+
+def _groups(
+    rows: npt.NDArray[np.int64], blocks: npt.NDArray[np.int64], chunk: int
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Consecutive rows with at most `chunk` blocks together; a row with more is alone."""
+    ends = np.cumsum(blocks)
+    first, done = 0, 0
+    while first < len(rows):
+        last = max(int(np.searchsorted(ends, done + chunk, side="right")), first + 1)
+        yield rows[first:last]
+        first, done = last, int(ends[last - 1])

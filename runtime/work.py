@@ -1,0 +1,135 @@
+"""A checked call as work: which rows there are, how many key blocks each has, and the partition of them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qsmla.ir.schedule import KEY_BLOCK
+from qsmla.runtime.arrays import aligned_empty
+from qsmla.runtime.checks import AttentionCall
+from qsmla.runtime.execution import Work
+from qsmla.runtime.fingerprint import check_fingerprint, fingerprint
+from qsmla.runtime.lanes import importable
+from qsmla.runtime.partition import Partition, plan_rows
+from qsmla.runtime.selection import compact, row_geometry, valid_counts
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """What a call's rows attend to, as far as planning and running need to know.
+
+    A planned row is one that belongs to a request; the others are zeros without any work.
+    """
+
+    indices: npt.NDArray[np.int32]
+    """[rows, K]; valid ids first."""
+    batch: npt.NDArray[np.int32]
+    """[rows]; -1 for a row that belongs to no request."""
+    blocks: npt.NDArray[np.int64]
+    """[planned rows], in order (batch, row): key blocks."""
+    rows_per_batch: npt.NDArray[np.int64]
+    """[B]; planned rows of each request."""
+
+    @property
+    def first_in_order(self) -> npt.NDArray[np.int64]:
+        """[B]; place of each request's first row among the planned rows."""
+        return np.cumsum(self.rows_per_batch) - self.rows_per_batch
+
+
+def select(call: AttentionCall) -> Selection:
+    """Count each row's valid ids, in key blocks, and bring them to the front where they are not."""
+    geometry = row_geometry(call)
+    counts = valid_counts(call, geometry)
+    planned = geometry.batch >= 0
+    keys = counts[planned].astype(np.int64) * call.spec.sparse_block_size
+    return Selection(
+        indices=compact(call, geometry),
+        batch=geometry.batch,
+        blocks=-(-keys // KEY_BLOCK),
+        rows_per_batch=np.bincount(geometry.batch[planned], minlength=len(call.query_lengths)),
+    )
+
+
+def partition(
+    call: AttentionCall,
+    selection: Selection,
+    num_cores: int,
+    metadata: npt.NDArray[np.int32] | None = None,
+) -> Partition:
+    """The partition that `metadata` holds, or a new one over `num_cores`.
+
+    Raises:
+        TypeError: `metadata` is no int32 array.
+        ValueError: `metadata` was planned for another call; `num_cores` is not in 1..132.
+    """
+    spec = call.spec
+    mark = fingerprint(
+        spec.operator,
+        {
+            "layout_query": spec.layout_query,
+            "sparse_block_size": spec.sparse_block_size,
+            "sparse_mode": spec.sparse_mode,
+            "rows": len(call.query),
+            "query_lengths": call.query_lengths,
+            "kv_lengths": call.kv_lengths,
+            "blocks": selection.blocks,
+        },
+    )
+    if metadata is not None:
+        return check_fingerprint(metadata, mark)
+    first_rows = None
+    if spec.layout_query == "BSND":
+        first_rows = np.arange(len(call.query_lengths)) * call.output_shape[1]
+    return plan_rows(selection.blocks, selection.rows_per_batch, num_cores, mark, first_rows=first_rows)
+
+
+def work(
+    call: AttentionCall, selection: Selection, output: npt.NDArray[Any], lse: npt.NDArray[np.float32]
+) -> Work:
+    """The call's arrays as the kernel takes them; `output` [rows, heads, 512] and `lse` [rows, heads] are written."""
+    requests = len(call.query_lengths)
+    query, indices = call.query, selection.indices
+    if call.spec.layout_query == "BSND":
+        extent = call.output_shape[1]
+        query = query.reshape(requests, extent, *query.shape[1:])
+        indices = indices.reshape(requests, extent, indices.shape[-1])
+    tables = [] if call.block_table is None else [call.block_table]
+    inputs = [query, _cache(call.key), indices, *tables, call.query_lengths, call.kv_lengths]
+    output_row = np.flatnonzero(selection.batch >= 0)
+    return Work(
+        inputs=[_aligned(array) for array in inputs],
+        scale=call.scale,
+        heads=call.spec.heads,
+        output_row=output_row,
+        batch=selection.batch[output_row],
+        blocks=selection.blocks,
+        first_in_order=selection.first_in_order,
+        output=output,
+        lse=lse,
+    )
+
+
+def _aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array, or a copy of it, where a CPU device can read it in place."""
+    if importable(array):
+        return array
+    copy = aligned_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def _cache(key: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    if not importable(key) and key.size:
+        # Python shows a warning once per place in the code, so once per process.
+        warnings.warn(
+            f"key ({key.nbytes >> 20} MiB) is copied at every call, because it is not a contiguous array on a "
+            "64-byte boundary; allocate the cache with qsmla.aligned_empty to have it read in place",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+    return key

@@ -1,0 +1,211 @@
+"""Worker threads, each with a lane of its own, that do the cores of a partition."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from qsmla.runtime.lanes import Lane
+
+ENVIRONMENT_VARIABLE: Final = "QSMLA_NUM_WORKERS"
+MAX_WORKERS: Final = 132
+"""The cores a partition can name."""
+
+Check = Callable[[], None]
+Task = Callable[[Lane, Check], None]
+"""Work for a lane; a long task calls the check now and then, which raises once the whole job has failed."""
+
+
+def worker_count() -> int:
+    """How many workers share a call: QSMLA_NUM_WORKERS, else the physical cores this process may use.
+
+    Raises:
+        ValueError: QSMLA_NUM_WORKERS is not a number in 1..132.
+    """
+    text = os.environ.get(ENVIRONMENT_VARIABLE)
+    if text is None:
+        return min(_physical_cores(), MAX_WORKERS)
+    if not text.strip().isdecimal() or not 1 <= int(text) <= MAX_WORKERS:
+        raise ValueError(f"{ENVIRONMENT_VARIABLE} is {text!r}; allowed: 1..{MAX_WORKERS}")
+    return int(text)
+
+
+@functools.cache
+def _physical_cores() -> int:
+    """Cores in this process's affinity mask, hardware threads of one core counted once."""
+    if not hasattr(os, "sched_getaffinity"):
+        return os.cpu_count() or 1
+    cores = set()
+    for processor in os.sched_getaffinity(0):
+        siblings = Path(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list")
+        cores.add(siblings.read_text() if siblings.exists() else str(processor))
+    return len(cores)
+
+
+class _Job:
+    """The tasks of one call; threads take them from the left until none is left."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._tasks = deque(tasks)
+        self._open = len(tasks)
+        self._changed = threading.Condition()
+        self._error: BaseException | None = None
+
+    def work(self, lane: Callable[[], Lane]) -> None:
+        """Do tasks on the lane that `lane` gives, as long as there are any."""
+        while True:
+            try:
+                task = self._tasks.popleft()
+            except IndexError:
+                return
+            error = None
+            try:
+                self._check()
+                task(lane(), self._check)
+            except BaseException as raised:
+                error = raised
+            with self._changed:
+                self._error = self._error or error
+                self._open -= 1
+                self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Return when every task has ended; raise the first error that one of them raised."""
+        try:
+            self._until_done()
+        except BaseException as interrupt:
+            # Nobody reads the result any more, but the tasks still use the caller's arrays.
+            self._error = self._error or interrupt
+            self._until_done()
+        if self._error is not None:
+            raise self._error
+
+    def _until_done(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._open == 0)
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise _AbandonedError
+
+
+class _AbandonedError(Exception):
+    """Another task of the job has failed."""
+
+
+class WorkerPool:
+    """`count` lanes: one for whoever calls, the others with a thread each, started when first needed."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._starting = threading.Lock()
+        self._caller_lane: Lane | None = None
+        self._caller_free = threading.Lock()
+
+    def run(self, tasks: Sequence[Task]) -> None:
+        """Do all tasks, each on some lane, and return when they are done.
+
+        Raises:
+            Exception: what a task raised, the first if there are several; the workers stay usable.
+        """
+        if not tasks:
+            return
+        job = _Job(tasks)
+        helpers = min(len(tasks), self.count) - 1
+        if helpers:
+            self._start()
+        for _ in range(helpers):
+            self._jobs.put(job)
+        # With helpers, a caller that finds its lane taken leaves the work to them; without, it waits its turn.
+        if self._caller_free.acquire(blocking=not helpers):
+            try:
+                job.work(self._caller)
+            finally:
+                self._caller_free.release()
+        job.wait()
+
+    def close(self) -> None:
+        """End the threads and let go of the lanes; waits for running tasks."""
+        with self._starting:
+            threads, self._threads = self._threads, []
+            for _ in threads:
+                self._jobs.put(None)
+            for thread in threads:
+                thread.join()
+        with self._caller_free:
+            if self._caller_lane is not None:
+                self._caller_lane.close()
+                self._caller_lane = None
+
+    def _caller(self) -> Lane:
+        self._caller_lane = self._caller_lane or Lane()
+        return self._caller_lane
+
+    def _start(self) -> None:
+        if len(self._threads) == self.count - 1:
+            return
+        with self._starting:
+            while len(self._threads) < self.count - 1:
+                name = f"qsmla-worker-{len(self._threads) + 1}"
+                thread = threading.Thread(target=self._serve, name=name, daemon=True)
+                thread.start()
+                self._threads.append(thread)
+
+    def _serve(self) -> None:
+        own: list[Lane] = []
+
+        def lane() -> Lane:
+            if not own:
+                own.append(Lane())
+            return own[0]
+
+        while (job := self._jobs.get()) is not None:
+            job.work(lane)
+            # A job holds the caller's arrays: not until the next one comes.
+            del job
+        for opened in own:
+            opened.close()
+
+
+_pools: dict[int, WorkerPool] = {}
+_pools_guard = threading.Lock()
+
+
+def pool() -> WorkerPool:
+    """The pool of as many workers as `worker_count` says."""
+    count = worker_count()
+    existing = _pools.get(count)
+    if existing is not None:
+        return existing
+    with _pools_guard:
+        return _pools.setdefault(count, WorkerPool(count))
+
+
+def close_all() -> None:
+    """Close every pool; the next call starts anew."""
+    with _pools_guard:
+        for opened in _pools.values():
+            opened.close()
+        _pools.clear()
+
+
+def _forget_after_fork() -> None:
+    """A child has none of its parent's threads, and locks in whatever state they were: begin afresh."""
+    global _pools_guard
+    _pools_guard = threading.Lock()
+    _pools.clear()
+
+
+# Daemon threads that the interpreter's end finds alive would leave IREE's objects behind.
+atexit.register(close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

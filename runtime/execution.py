@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -14,10 +15,10 @@ from qsmla.ir.spec import NOPE_DIM, ROPE_DIM
 from qsmla.runtime.arrays import aligned_empty
 from qsmla.runtime.lanes import Kernel, Lane, Partials, to_numpy
 from qsmla.runtime.partition import CoreRange, Partition
-from qsmla.runtime.workers import Check, Task, WorkerPool
+from qsmla.runtime.workers import Check, WorkerPool
 
 SCRATCH_BYTES: Final = 16 << 20
-"""About what the intermediate tensors of one chunk may take on one lane: little enough to stay in the cache."""
+"""About what the intermediate tensors of a chunk may take on a lane: little enough to stay in the cache."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,12 +59,7 @@ def run_partition(kernel: Kernel, work: Work, partition: Partition, pool: Worker
     second pass folds them, by the same arithmetic in the same order as a row that one core does alone.
     """
     execution = _Execution(kernel, work, partition)
-    tasks: list[Task] = [
-        lambda lane, check, core=core: execution.do_range(lane, check, core)
-        for core in partition.ranges
-        if not core.empty
-    ]
-    pool.run(tasks)
+    pool.run([partial(execution.do_range, core) for core in partition.ranges if not core.empty])
     if partition.combines:
         pool.run([execution.fold_split_rows])
 
@@ -79,7 +75,7 @@ class _Execution:
         item_bytes = 4 * (KEY_BLOCK * (NOPE_DIM + ROPE_DIM) + work.heads * head_floats)
         self._chunk = max(1, SCRATCH_BYTES // item_bytes)
 
-    def do_range(self, lane: Lane, check: Check, core: CoreRange) -> None:
+    def do_range(self, core: CoreRange, lane: Lane, check: Check) -> None:
         """One core's rows: the rest of a split row, whole rows, the beginning of a split row."""
         run = _LaneRun(lane, self._kernel, self._work, self._chunk, check)
         work = self._work

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qsmla.runtime.partition import KEY_BLOCK, Partition
+from qsmla.ir.schedule import KEY_BLOCK
+from qsmla.runtime.partition import Partition
 
 
 def fingerprint(operator: str, fields: Mapping[str, Any]) -> int:

@@ -129,7 +129,7 @@ class LoadedKernel:
 
 
 def _writable(array: npt.NDArray[Any]) -> ctypes.Array[ctypes.c_uint8]:
-    """The memory of a read-only array, which IREE does not import although no kernel writes to its arguments."""
+    """The memory of a read-only array: IREE imports none, although no kernel writes to its arguments."""
     return (ctypes.c_uint8 * array.nbytes).from_address(array.ctypes.data)
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import os
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
+from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.runtime.attributes import refuse
 from qsmla.runtime.fingerprint import fingerprint
-from qsmla.runtime.partition import KEY_BLOCK, MAX_CORES, Partition, check_words, plan_rows
+from qsmla.runtime.partition import MAX_CORES, Partition, check_words, plan_rows
 from qsmla.runtime.row_keys import Lengths, MlaAttributes, MlaLengths, check_integer, row_blocks, row_keys
+from qsmla.runtime.workers import worker_count
 
 
 def quant_sparse_flash_mla_metadata(
@@ -131,7 +129,7 @@ def plan_mla(attributes: MlaAttributes, lengths: MlaLengths, num_cores: int | No
     Raises:
         TypeError, ValueError: `num_cores` is neither 1..132 nor None.
     """
-    cores = default_num_cores() if num_cores is None else num_cores
+    cores = worker_count() if num_cores is None else num_cores
     cores = check_integer("num_cores", cores, range(1, MAX_CORES + 1))
     blocks = row_blocks(*row_keys(attributes, lengths), KEY_BLOCK)
     return plan_rows(
@@ -142,29 +140,3 @@ def plan_mla(attributes: MlaAttributes, lengths: MlaLengths, num_cores: int | No
 def mla_fingerprint(attributes: MlaAttributes, lengths: MlaLengths) -> int:
     """64 bits over what a `quant_sparse_flash_mla` call's partition depends on, `num_cores` aside."""
     return fingerprint("quant_sparse_flash_mla", vars(attributes) | vars(lengths))
-
-
-def default_num_cores() -> int:
-    """The workers of the CPU: the environment's QSMLA_NUM_WORKERS, else the machine's physical cores.
-
-    Raises:
-        ValueError: QSMLA_NUM_WORKERS is not a whole number of 1 or more.
-    """
-    text = os.environ.get("QSMLA_NUM_WORKERS")
-    if not text:
-        return min(_physical_cores(), MAX_CORES)
-    if not text.isdecimal() or int(text) < 1:
-        refuse("QSMLA_NUM_WORKERS", text, "a whole number of 1 or more")
-    return min(int(text), MAX_CORES)
-
-
-@functools.cache
-def _physical_cores() -> int:
-    """Cores this process may run on; the threads of one core count once."""
-    if not hasattr(os, "sched_getaffinity"):
-        return os.cpu_count() or 1
-    cores = set()
-    for cpu in os.sched_getaffinity(0):
-        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
-        cores.add(siblings.read_text() if siblings.exists() else cpu)
-    return len(cores)

@@ -63,12 +63,13 @@ def kv_quant_sparse_flash_attention(
 
         softmax(scale_value * Q @ Dequant(K)^T) @ Dequant(V)
 
-    over the tokens that `sparse_indices` selects for each query row. N query heads share one key/value head;
-    B requests; K selected blocks a row. The first call of a new kernel compiles it, or takes it from the cache.
+    over the tokens that `sparse_indices` selects for each query row. N query heads share one
+    key/value head; B requests; K selected blocks a row. The first call of a new kernel compiles it, or takes
+    it from the cache.
 
     Args:
-        query: [B, S1, N, 576] (BSND) or [T, N, 576] (TND), float16 or bfloat16; 512 nope columns, then 64 rope
-            columns. N is 1, 2, 4, 8, 16, 32, 48, 64 or 128.
+        query: [B, S1, N, 576] (BSND) or [T, N, 576] (TND), float16 or bfloat16; 512 nope columns, then 64
+            rope columns. N is 1, 2, 4, 8, 16, 32, 48, 64 or 128.
         key: the cache of packed rows (see `pack_kv`): [B, S2, 1, 656] (BSND), [T2, 1, 656] (TND) or
             [block_num, block_size, 1, 656] (PA_BSND, block_size a multiple of 16 up to 1024); int8,
             float8_e4m3fn, or uint8 with the codes of `kv_dtype`. Read in place if it is contiguous on a
@@ -83,7 +84,8 @@ def kv_quant_sparse_flash_attention(
         actual_seq_lengths_query: [B]; TND: required, inclusive prefix sums. BSND: counts, None for S1.
         actual_seq_lengths_kv: [B]; TND: required, inclusive prefix sums. PA_BSND: required, counts.
             BSND: counts, None for S2.
-        sparse_block_size: tokens per selected block, a power of two in 1..128; in PA_BSND it divides block_size.
+        sparse_block_size: tokens per selected block, a power of two in 1..128; in PA_BSND it divides
+            block_size.
         layout_query: "BSND" or "TND".
         layout_kv: layout_query, or "PA_BSND".
         sparse_mode: 0, no mask; 3, right-down causal: row s of q_len sees kv_len - q_len + s + 1 tokens.
@@ -140,8 +142,8 @@ def plan(*, num_cores: int | None = None, out: npt.NDArray[np.int32] | None = No
 class LoadedKernel:
     """An artifact of `kv_quant_sparse_flash_attention`, ready to run: call it like the operator.
 
-    The arguments that the kernel is specialised on (layouts, sparse_block_size, sparse_mode, kv_dtype, byte_order)
-    are the artifact's own; a call may repeat them but not differ.
+    The arguments that the kernel is specialised on (layouts, sparse_block_size, sparse_mode, kv_dtype,
+    byte_order) are the artifact's own; a call may repeat them but not differ.
     """
 
     def __init__(self, artifact: Artifact) -> None:

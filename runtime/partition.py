@@ -12,11 +12,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.runtime.balance import cut_rows
 from qsmla.runtime.lengths import INT32_MAX, as_array, check_shape
 
-KEY_BLOCK: Final = 256
-"""Keys in one block: the unit in which work is counted and cut."""
 ROW_OVERHEAD: Final = 1
 """What a row costs each core that touches it beside its blocks (query, fold, output), in blocks."""
 MAX_CORES: Final = 132

@@ -91,7 +91,7 @@ def partition(
 def work(
     call: AttentionCall, selection: Selection, output: npt.NDArray[Any], lse: npt.NDArray[np.float32]
 ) -> Work:
-    """The call's arrays as the kernel takes them; `output` [rows, heads, 512] and `lse` [rows, heads] are written."""
+    """The call's arrays as the kernel takes them, to be written to `output` [rows, heads, 512] and `lse`."""
     requests = len(call.query_lengths)
     query, indices = call.query, selection.indices
     if call.spec.layout_query == "BSND":
@@ -127,8 +127,8 @@ def _cache(key: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     if not importable(key) and key.size:
         # Python shows a warning once per place in the code, so once per process.
         warnings.warn(
-            f"key ({key.nbytes >> 20} MiB) is copied at every call, because it is not a contiguous array on a "
-            "64-byte boundary; allocate the cache with qsmla.aligned_empty to have it read in place",
+            f"key ({key.nbytes >> 20} MiB) is copied at every call, because it is not a contiguous array on "
+            "a 64-byte boundary; allocate the cache with qsmla.aligned_empty to have it read in place",
             RuntimeWarning,
             stacklevel=4,
         )

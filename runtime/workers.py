@@ -125,7 +125,7 @@ class WorkerPool:
             self._start()
         for _ in range(helpers):
             self._jobs.put(job)
-        # With helpers, a caller that finds its lane taken leaves the work to them; without, it waits its turn.
+        # With helpers, a caller that finds its lane taken leaves the work to them; without, it waits.
         if self._caller_free.acquire(blocking=not helpers):
             try:
                 job.work(self._caller)

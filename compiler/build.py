@@ -122,10 +122,11 @@ def build_artifact(work: Plan, timeout: float = DEFAULT_TIMEOUT_S) -> Artifact:
     text = _render(record.spec, record.schedule, {REFLECTION_KEY: record.to_json()})
     diagnostics.check_parses(text, record.spec.label)
     with tempfile.TemporaryDirectory(prefix="qsmla-") as folder:
-        source, vmfb = Path(folder, "kernel.mlir"), Path(folder, "kernel.vmfb")
-        source.write_text(text)
-        command = (tool, str(source), "-o", str(vmfb), *record.flags)
-        finished = toolchain.run(command, timeout)
+        vmfb = Path(folder, "kernel.vmfb")
+        Path(folder, "kernel.mlir").write_text(text)
+        # Relative names: the file's path ends up in the artifact, and equal keys shall give equal bytes.
+        command = (tool, "kernel.mlir", "-o", "kernel.vmfb", *record.flags)
+        finished = toolchain.run(command, timeout, folder)
         if finished.returncode != 0 or finished.timed_out or not vmfb.exists():
             raise diagnostics.compile_error(text, record.spec.label, command, finished, timeout)
         data = vmfb.read_bytes()
@@ -168,5 +169,9 @@ def _progress_line(record: Record, wanted: bool | None) -> Iterator[None]:
 
     labels = ", ".join(target.label for target in record.targets)
     text = f"compiling {record.spec.label} for {labels}"
+    if not sys.stderr.isatty():
+        print(text, file=sys.stderr)
+        yield
+        return
     with Console(stderr=True).status(escape(text)):
         yield

@@ -14,7 +14,7 @@ from qsmla.compiler.toolchain import Finished
 
 _CONTEXT_LINES: Final = 6
 _STDERR_CHARACTERS: Final = 8000
-_LINE_CHARACTERS: Final = 400
+_LINE_CHARACTERS: Final = 2000
 # kernel.mlir:12:7: error: ...
 _LOCATION: Final = re.compile(r"kernel\.mlir:(\d+):\d+")
 _MESSAGE: Final = re.compile(r"error: (.+)")
@@ -81,9 +81,10 @@ def compile_error(
 
 def _failure(summary: str, text: str, line: int | None, sections: list[tuple[str, str]]) -> CompileError:
     """The error with its report, and both the rendered text and the report saved for later."""
-    excerpt = (f"the rendered template{f' around line {line}' if line else ''}", numbered(text, line))
-    full = "\n\n".join(f"{title}:\n{body}" for title, body in [excerpt, *sections])
-    shown = "\n\n".join(f"{title}:\n{_shortened(body)}" for title, body in [excerpt, *sections])
+    where = f" around line {line}" if line else ""
+    everything = [(f"the rendered template{where}", numbered(text, line)), *sections]
+    full = "\n\n".join(f"{title}:\n{body}" for title, body in everything)
+    shown = "\n\n".join(f"{title}:\n{_shortened(body)}" for title, body in everything)
     try:
         folder = Path(tempfile.mkdtemp(prefix="qsmla-failed-"))
         source, report = folder / "kernel.mlir", folder / "report.txt"

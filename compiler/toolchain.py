@@ -88,8 +88,8 @@ def runtime_version() -> str:
     return importlib.metadata.version("iree-base-runtime")
 
 
-def run(command: Sequence[str], timeout: float) -> Finished:
-    """Run `command` in a session of its own and wait for it at most `timeout` seconds.
+def run(command: Sequence[str], timeout: float, folder: str | None = None) -> Finished:
+    """Run `command` in `folder`, in a session of its own, and wait for it at most `timeout` seconds.
 
     A command that is not done by then, or when an interrupt comes, is killed with its whole process group.
     Output goes through a file, so that a grandchild that keeps a pipe open cannot hold up the caller.
@@ -100,6 +100,7 @@ def run(command: Sequence[str], timeout: float) -> Finished:
     with tempfile.TemporaryFile() as stderr:
         child = subprocess.Popen(
             command,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=stderr,
             stderr=subprocess.STDOUT,

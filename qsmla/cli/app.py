@@ -12,18 +12,23 @@ from qsmla.cli.compile import compile_command
 from qsmla.cli.devices import devices
 from qsmla.cli.emit import emit
 from qsmla.cli.inspect import inspect
+from qsmla.cli.run import run
+from qsmla.cli.verify import verify
 
 app = typer.Typer(
     name="qsmla",
     help="Quantised sparse MLA attention kernels: compile, look at and run them.",
     invoke_without_command=True,
     add_completion=False,
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(emit)
 app.command("compile")(compile_command)
 app.command()(inspect)
+app.command()(run)
+app.command()(verify)
 app.command()(devices)
 app.add_typer(cache_app, name="cache")
 

@@ -1,0 +1,69 @@
+"""`qsmla verify`: a kernel against the reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qsmla.cli.generate import Shape, generated_call
+from qsmla.cli.options import JsonOption, TargetOption, TimeoutOption, spec_of, with_spec_options
+from qsmla.cli.report import CommandError, print_json
+from qsmla.compiler.artifact import Artifact
+from qsmla.compiler.build import DEFAULT_TIMEOUT_S
+from qsmla.compiler.build import compile as compile_kernel
+from qsmla.compiler.errors import ArtifactError
+from qsmla.runtime.checks import check_call
+from qsmla.runtime.compare import compare
+from qsmla.runtime.operator import LoadedKernel
+from qsmla.runtime.reference import attend
+
+
+@with_spec_options
+def verify(
+    fields: dict[str, Any],
+    artifact: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A .vmfb file; without it the kernel that the options name.", metavar="ARTIFACT"
+        ),
+    ] = None,
+    target: TargetOption = "llvm-cpu",
+    batch: Annotated[int, typer.Option(min=1, help="Requests.", metavar="N")] = Shape.batch,
+    query_tokens: Annotated[
+        int, typer.Option(min=1, help="Query tokens of the longest request.", metavar="N")
+    ] = Shape.query_tokens,
+    kv_tokens: Annotated[
+        int, typer.Option(min=1, help="Cached tokens of the longest request.", metavar="N")
+    ] = Shape.kv_tokens,
+    topk: Annotated[int, typer.Option(min=1, help="Selected blocks of a row.", metavar="N")] = Shape.topk,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.", metavar="N")] = 0,
+    timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a kernel on generated inputs and compare it with the float64 reference.
+
+    The tolerances are FlashMLA's: an element passes within 0.001 of the largest value its row attends to or
+    within 2.01/128 of itself. Fails if any does not.
+    """
+    if artifact is not None and fields:
+        raise CommandError(f"{artifact} names a kernel and so do {', '.join(fields)}; give one of the two")
+    if artifact is None:
+        built = compile_kernel(spec_of(fields), target, timeout=timeout)
+        if reason := built.unmet():
+            raise ArtifactError(f"{target} cannot be verified here: {reason}")
+    else:
+        built = Artifact.load(artifact)
+    shape = Shape(batch, query_tokens, kv_tokens, topk)
+    arguments = generated_call(built.spec, shape, seed) | {"return_softmax_lse": True}
+    output, lse = LoadedKernel(built)(**arguments)
+    expected = attend(check_call(**arguments))
+    found = compare(output, expected.output, expected.vmax, lse=lse, reference_lse=expected.lse)
+    if as_json:
+        labels = [one.label for one in built.targets]
+        print_json({"label": built.spec.label, "targets": labels, "seed": seed, **found.to_dict()})
+    else:
+        print(f"{built.spec.label}: {found}")
+    if not found.passed:
+        raise CommandError(f"{built.spec.label} differs from the reference: {found}")

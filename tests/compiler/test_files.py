@@ -1,0 +1,63 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from qsmla.compiler import files
+
+
+def test_writes_and_replaces(tmp_path):
+    path = tmp_path / "out.bin"
+    files.write(path, b"one")
+    files.write(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert os.listdir(tmp_path) == ["out.bin"]
+
+
+def write_half(path):
+    with files.staged(path) as file:
+        file.write(b"new")
+        raise RuntimeError("half way")
+
+
+def test_failure_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "out.bin"
+    files.write(path, b"old")
+    with pytest.raises(RuntimeError, match="half way"):
+        write_half(path)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["out.bin"]
+
+
+def test_umask_counts(tmp_path):
+    path = tmp_path / "out.bin"
+    before = os.umask(0o027)
+    try:
+        files.write(path, b"")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_no_room_leaves_nothing(tmp_path):
+    script = (
+        "import resource, sys; from qsmla.compiler import files; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); files.write(sys.argv[1], bytes(100_000))"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path / "out.bin")]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "OSError: [Errno 27] File too large" in result.stderr
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(("name", "error"), [("missing/out", FileNotFoundError), (".", IsADirectoryError)])
+def test_wrong_places_are_os_errors(tmp_path, name, error):
+    with pytest.raises(error):
+        files.write(tmp_path / name, b"")
+    assert os.listdir(tmp_path) == []

@@ -23,14 +23,16 @@ def aligned_empty(shape: int | Sequence[int], dtype: npt.DTypeLike) -> npt.NDArr
         ValueError: a dimension is negative, or the dtype holds Python objects.
         TypeError: shape or dtype is not one.
     """
-    kind = np.dtype(dtype)
+    try:
+        kind = np.dtype(dtype)
+    except TypeError as error:
+        raise TypeError(f"dtype is {dtype!r}; allowed: a NumPy dtype") from error
     if kind.hasobject:
         raise ValueError(f"dtype is {kind}; allowed: dtypes that hold no Python objects")
-    if isinstance(shape, (str, bytes)):
-        raise TypeError(f"shape is {shape!r}; allowed: an int or a sequence of ints")
-    dimensions = (
-        tuple(operator.index(n) for n in shape) if isinstance(shape, Sequence) else (operator.index(shape),)
-    )
+    try:
+        dimensions = tuple(map(operator.index, shape if isinstance(shape, Sequence) else (shape,)))
+    except TypeError as error:
+        raise TypeError(f"shape is {shape!r}; allowed: an int or a sequence of ints") from error
     if any(n < 0 for n in dimensions):
         raise ValueError(f"shape is {dimensions}; allowed: dimensions of 0 or more")
     size = math.prod(dimensions) * kind.itemsize

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -91,18 +92,14 @@ def compare(
     Raises:
         ValueError: sizes do not fit each other, or only one lse is given.
     """
-    if (
-        result.size != reference.size
-        or result.ndim < 2
-        or vmax.size * result.shape[-1] * result.shape[-2] != result.size
-    ):
+    width = math.prod(result.shape[-2:])
+    if result.ndim < 2 or not result.size == reference.size == vmax.size * width:
         raise ValueError(
             f"result has shape {result.shape}, reference {reference.shape}, vmax {vmax.shape}; allowed: "
-            "[..., heads, width], the same number of elements, one vmax for each row"
+            "[..., heads, 512], the same number of elements, one vmax for each row"
         )
-    outputs = _compare_output(
-        result, reference.reshape(vmax.size, -1), vmax.astype(np.float64).reshape(-1, 1)
-    )
+    limits = vmax.astype(np.float64).reshape(-1, 1)
+    outputs = _compare_output(result, reference.reshape(len(limits), width), limits)
     if lse is None and reference_lse is None:
         return Comparison(**outputs)
     if lse is None or reference_lse is None or lse.size != reference_lse.size:

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.runtime.fingerprint import check_fingerprint, fingerprint
 from qsmla.runtime.partition import (
-    KEY_BLOCK,
     METADATA_WORDS,
     Combine,
     CoreRange,

@@ -114,15 +114,10 @@ def check_call(
         byte_order,
         profile,
     )
-    for name, reserved in (
-        ("key_dequant_scale", key_dequant_scale),
-        ("value_dequant_scale", value_dequant_scale),
-    ):
-        if reserved is not None:
-            refuse(name, reserved, "None; the scales lie in key's rows")
+    _check_reserved("key_dequant_scale", key_dequant_scale)
+    _check_reserved("value_dequant_scale", value_dequant_scale)
     if type(return_softmax_lse) is not bool and not isinstance(return_softmax_lse, np.bool_):
         refuse_kind("return_softmax_lse", return_softmax_lse, "True, False")
-
     rows = _check_query(spec, query_array)
     indices = _check_indices(spec, indices_array, query_array.shape[:-2], rows)
     batch = None if spec.layout_query == "TND" else query_array.shape[0]
@@ -151,6 +146,11 @@ def check_call(
         output_shape=output_shape,
         lse_shape=output_shape[:-1],
     )
+
+
+def _check_reserved(name: str, value: Any) -> None:
+    if value is not None:
+        refuse(name, value, "None; the scales lie in key's rows")
 
 
 def _check_query(spec: KernelSpec, query: npt.NDArray[Any]) -> int:
@@ -248,7 +248,6 @@ def _check_kv_lengths(
     if spec.paged:
         if block_table is None:
             refuse("block_table", None, "int32 [B, width]; required by layout_kv PA_BSND")
-        check_counts(name, checked, INT32_MAX, "counts")
         return checked, as_block_table(block_table, checked, page_size=key.shape[1], pages=key.shape[0])
     if spec.layout_kv == "TND":
         check_prefix_sums(name, checked, key.shape[0], "key's T2")

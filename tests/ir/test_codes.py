@@ -4,7 +4,7 @@ import en_dtypes
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qsmla.ir.codes import CODE_FORMATS, decode_table, encode, max_finite
@@ -113,6 +113,7 @@ def test_encoding_agrees_with_the_oracle_over_all_float32_bit_patterns(kv_dtype:
     value=st.floats(-40000, 40000) | st.floats(-2, 2) | st.floats(-1e-5, 1e-5),
     kv_dtype=st.sampled_from(CODE_FORMATS),
 )
+@settings(deadline=None)
 def test_float64_is_rounded_once(value: float, kv_dtype: str) -> None:
     code = encode(np.array([value]), kv_dtype)[0]
     assert decode_table(kv_dtype)[code] == exact_nearest(value, kv_dtype)

@@ -49,6 +49,7 @@ def legal_arguments(
         arguments[f"actual_seq_lengths_{name}"] = (
             np.cumsum(lengths, dtype=np.int32) if layout == "TND" else lengths
         )
+    cache: tuple[int, ...]
     if layout_kv == "TND":
         cache = (sum(kv_counts),)
     elif layout_kv == "BSND":

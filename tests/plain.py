@@ -29,12 +29,12 @@ def counts(arguments: Arguments, which: str) -> list[int]:
     """Tokens of each request, on the query's or the cache's side."""
     lengths = arguments[f"actual_seq_lengths_{which}"]
     ragged = arguments[f"layout_{which}"] == "TND"
-    return np.diff(lengths, prepend=0).tolist() if ragged else lengths.tolist()
+    return list(map(int, np.diff(lengths, prepend=0) if ragged else lengths))
 
 
 def rows_of(arguments: Arguments) -> list[tuple[tuple[int, ...], int, int]]:
     """Index of each query row that belongs to a request, the request, and the row's place in it."""
-    rows = []
+    rows: list[tuple[tuple[int, ...], int, int]] = []
     for b, count in enumerate(counts(arguments, "query")):
         start = 0 if b == 0 else int(arguments["actual_seq_lengths_query"][b - 1])
         for s in range(count):
@@ -57,7 +57,7 @@ def plain_tokens(arguments: Arguments, row: tuple[int, ...], b: int, s: int) -> 
     q_len, kv_len = counts(arguments, "query")[b], counts(arguments, "kv")[b]
     block = arguments["sparse_block_size"]
     limit = kv_len if arguments["sparse_mode"] == 0 else kv_len - q_len + s + 1
-    tokens = []
+    tokens: list[int] = []
     for index in arguments["sparse_indices"][row][0].tolist():
         if index < 0 or index * block >= min(limit, kv_len):
             continue

@@ -45,11 +45,11 @@ def test_the_bytes_of_a_row(kv_dtype: str, byte_order: str, rope_dtype: Any) -> 
             (raw[512:640], raw[640:]) if byte_order == "ascend" else (raw[528:], raw[512:528])
         )
         assert rope_bytes == rope[row].tobytes()
-        scales = struct.unpack("<4f", scale_bytes)
+        scales = np.array(struct.unpack("<4f", scale_bytes), np.float32)
         tiles = nope[row].astype(np.float32).reshape(4, 128)
         largest = np.abs(tiles).max(axis=1)
-        np.testing.assert_array_equal(np.float32(scales), largest / np.float32(LARGEST[kv_dtype]))
-        values = decode_table(kv_dtype)[codes].reshape(4, 128) * np.float32(scales)[:, None]
+        np.testing.assert_array_equal(scales, largest / np.float32(LARGEST[kv_dtype]))
+        values = decode_table(kv_dtype)[codes].reshape(4, 128) * scales[:, None]
         assert (np.abs(values - tiles) <= HALF_STEP[kv_dtype] * 1.0001 * largest[:, None]).all()
         # The tile's largest value is the format's largest code (or the power of two) itself.
         np.testing.assert_allclose(np.abs(values).max(axis=1), largest, rtol=1e-6)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
 import os
 import struct
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -172,6 +174,11 @@ class Artifact:
                 f"{name} does not describe itself in a way this version reads: {error}"
             ) from error
         return cls(data, record)
+
+    def contents(self) -> dict[str, int]:
+        """Name and size in bytes of each part: the module, and the executables of each target."""
+        with zipfile.ZipFile(io.BytesIO(self.data)) as archive:
+            return {entry.filename: entry.file_size for entry in archive.infolist()}
 
     def unmet(self) -> str | None:
         """Why this machine can run none of the targets, in one sentence; None if it can run one."""

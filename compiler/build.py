@@ -131,9 +131,13 @@ def build_artifact(work: Plan, timeout: float = DEFAULT_TIMEOUT_S) -> Artifact:
             raise diagnostics.compile_error(text, record.spec.label, command, finished, timeout)
         data = vmfb.read_bytes()
     try:
-        return Artifact.from_bytes(seal(data, record.versions["iree-base-compiler"]), record.spec.label)
+        artifact = Artifact.from_bytes(seal(data, record.versions["iree-base-compiler"]), record.spec.label)
     except ArtifactError as error:
         raise CompileError(f"iree-compile left an unusable file: {error}") from error
+    for target in record.targets:
+        if not any(target.executable in name for name in artifact.contents()):
+            raise CompileError(f"iree-compile left {record.spec.label} without code for {target.label}")
+    return artifact
 
 
 def _render(spec: KernelSpec, schedule: Schedule, reflection: dict[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -21,12 +22,16 @@ def staged(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     final = Path(path)
     if final.is_dir():
-        raise IsADirectoryError(f"{final} is a folder")
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(final))
     staging = final.with_name(f".{final.name[:60]}.{secrets.token_hex(6)}{STAGING_SUFFIX}")
     try:
         with open(staging, "xb") as file:
             yield file
         os.replace(staging, final)
+    except OSError as error:
+        staging.unlink(missing_ok=True)
+        # Callers know the file by its own name.
+        raise OSError(error.errno, error.strerror or str(error), str(final)) from error
     except BaseException:
         staging.unlink(missing_ok=True)
         raise

@@ -68,6 +68,11 @@ class Target:
         return f"{self.kind}:{self.name}"
 
     @property
+    def executable(self) -> str:
+        """What the names of this target's executables inside a .vmfb contain."""
+        return {"llvm-cpu": "embedded_elf", "vulkan": "vulkan_spirv", "cuda": "cuda_nvptx"}[self.kind]
+
+    @property
     def device(self) -> str:
         """The `!hal.device` attribute that stands for this target in iree-compile's flags."""
         if self.kind == "vulkan" and (info := PROFILES[self.name].target_info):
@@ -176,5 +181,9 @@ def compile_flags(targets: Sequence[Target], schedule: Schedule) -> tuple[str, .
     """All of iree-compile's flags for one artifact that holds `targets` in `schedule`."""
     devices = [target.device for target in targets]
     device = devices[0] if len(devices) == 1 else f"#hal.device.select<[{', '.join(devices)}]> : !hal.device"
-    per_target = (flag for target in targets for flag in target.flags())
-    return (f"--iree-hal-target-device={device}", *dict.fromkeys((*per_target, *schedule.compile_flags)))
+    flags = [f"--iree-hal-target-device={device}"]
+    if len(devices) > 1:
+        # IREE 3.13.0's linker keeps the dispatches of one target and drops the others' without a word.
+        flags.append("--iree-hal-link-executables=false")
+    flags += [flag for target in targets for flag in target.flags()]
+    return tuple(dict.fromkeys((*flags, *schedule.compile_flags)))

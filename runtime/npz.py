@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qsmla.compiler.files import staged
+from qsmla.runtime.arrays import aligned_empty
 
 DTYPES_ENTRY: Final = "dtypes"
 _NAMED_DTYPES: Final[dict[str, Any]] = {
@@ -53,7 +54,8 @@ def save_npz(path: str | os.PathLike[str], **arrays: npt.ArrayLike) -> None:
 
 
 def load_npz(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The arrays of an .npz file under their names; zero-dimensional ones as Python values.
+    """The arrays of an .npz file under their names, in 64-byte aligned memory; zero-dimensional ones as
+    Python values.
 
     Raises:
         ValueError: not a readable .npz file, or an entry whose dtype is unknown or does not fit `dtypes`.
@@ -62,7 +64,7 @@ def load_npz(path: str | os.PathLike[str]) -> dict[str, Any]:
     with open(path, "rb") as file:
         try:
             with np.load(file, allow_pickle=False) as archive:
-                entries = {name: archive[name] for name in archive.files}
+                entries = {name: _aligned(archive[name], name) for name in archive.files}
         except (ValueError, EOFError, KeyError, AttributeError, TypeError, zipfile.BadZipFile) as error:
             raise ValueError(f"{Path(path)} is not a readable .npz file of plain arrays: {error}") from error
     dtypes = _declared(entries.pop(DTYPES_ENTRY, None), path)
@@ -70,6 +72,15 @@ def load_npz(path: str | os.PathLike[str]) -> dict[str, Any]:
         if name not in entries:
             raise ValueError(f"{Path(path)}: {DTYPES_ENTRY} names {name!r}, which the file does not hold")
     return {name: _restored(name, array, dtypes.get(name), path) for name, array in entries.items()}
+
+
+def _aligned(entry: Any, name: str) -> npt.NDArray[Any]:
+    """The same array where a CPU device can read it in place."""
+    if not isinstance(entry, np.ndarray):
+        raise ValueError(f"{name} is no array")
+    array = aligned_empty(entry.shape, entry.dtype)
+    array[...] = entry
+    return array
 
 
 def _declared(entry: npt.NDArray[Any] | None, path: str | os.PathLike[str]) -> dict[str, str]:

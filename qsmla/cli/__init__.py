@@ -36,10 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _reader_gone()
     except (KeyboardInterrupt, typer.Abort):
-        print("qsmla: interrupted", file=sys.stderr)
-        return _INTERRUPTED
+        status = _INTERRUPTED
     except Exception as error:
         return report.fail(error, as_json="--json" in words, debug=debug)
+    if status == _INTERRUPTED:
+        print("qsmla: interrupted", file=sys.stderr)
     return int(status or 0)
 
 

@@ -75,7 +75,8 @@ def compile_command(
         typer.Option(
             "--output",
             "-o",
-            help="A file, or a folder that gets one file a kernel. Without it artifacts go to the cache.",
+            help="A file, or a folder (a path without a suffix) that gets one file a kernel. Without it "
+            "artifacts go to the cache.",
             metavar="PATH",
         ),
     ] = None,
@@ -115,7 +116,7 @@ def _places(work: Matrix, output: Path | None, to_folder: bool) -> list[Path | N
     """Where each artifact is written; a folder is made if need be."""
     if output is None:
         return [None] * len(work.kernels)
-    if not to_folder and not output.is_dir() and not str(output).endswith(os.sep):
+    if not to_folder and output.suffix and not output.is_dir():
         return [output]
     output.mkdir(parents=True, exist_ok=True)
     return [output / f"{spec.label}.{_file_part(target)}.vmfb" for spec, target in work.kernels]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import zipfile
 
 from qsmla.cli.options import ArtifactArgument, JsonOption
 from qsmla.cli.report import print_json, print_pairs
@@ -15,8 +13,7 @@ def inspect(artifact: ArtifactArgument, as_json: JsonOption = False) -> None:
     """Show what an artifact is and whether this machine can run it; needs no device."""
     loaded = Artifact.load(artifact, check_machine=False)
     unmet = loaded.unmet()
-    with zipfile.ZipFile(io.BytesIO(loaded.data)) as archive:
-        contents = {entry.filename: entry.file_size for entry in archive.infolist()}
+    contents = loaded.contents()
     if as_json:
         print_json(
             {

@@ -25,9 +25,7 @@ def verify(
     fields: dict[str, Any],
     artifact: Annotated[
         Path | None,
-        typer.Argument(
-            help="A .vmfb file; without it the kernel that the options name.", metavar="ARTIFACT"
-        ),
+        typer.Argument(help="A .vmfb file; without it the kernel that the options name.", metavar="ARTIFACT"),
     ] = None,
     target: TargetOption = "llvm-cpu",
     batch: Annotated[int, typer.Option(min=1, help="Requests.", metavar="N")] = Shape.batch,

@@ -49,12 +49,7 @@ def cut_rows(blocks: NDArray[np.integer[Any]], num_cores: int, row_overhead: int
     """
     line = _Line(blocks, row_overhead)
     load, earliest = _least_load(line, num_cores)
-    cuts = [0]
-    loads = []
-    for limit in earliest[1:]:
-        cut, end = line.furthest(cuts[-1], load, limit)
-        loads.append(end - cuts[-1])
-        cuts.append(cut)
+    cuts, loads = line.fill(load, earliest)
     rows = line.starts.searchsorted(cuts, side="right") - 1
     # Rows without keys in front of the first key belong to core 0 like all the others.
     rows[0] = 0
@@ -73,26 +68,12 @@ def _least_load(line: _Line, num_cores: int) -> tuple[int, list[int]]:
     best = None
     while low < high:
         middle = (low + high) // 2
-        cuts = _earliest_cuts(line, num_cores, middle)
+        cuts = line.earliest_cuts(num_cores, middle)
         if cuts[0] == 0:
             high, best = middle, cuts
         else:
             low = middle + 1
-    return high, best or _earliest_cuts(line, num_cores, high)
-
-
-def _earliest_cuts(line: _Line, num_cores: int, load: int) -> list[int]:
-    """For each core, and the end: the earliest cut from which it and the cores behind it can do the rest.
-
-    The first is 0 if the load suffices for the whole line.
-    """
-    cuts = [line.total]
-    inside = False
-    for _ in range(num_cores):
-        cut, inside = line.nearest(cuts[-1], inside, load)
-        cuts.append(cut)
-    cuts.reverse()
-    return cuts
+    return high, best or line.earliest_cuts(num_cores, high)
 
 
 class _Line:
@@ -107,39 +88,57 @@ class _Line:
         costs *= row_overhead
         costs += blocks
         np.cumsum(costs, out=costs)
-        # Single look-ups through a memoryview cost a third of NumPy's, and give Python's integers.
-        self._starts = self.starts.data
-        self.total: int = self._starts[-1]
+        self.total = int(self.starts[-1])
 
-    def furthest(self, cut: int, load: int, earliest: int) -> tuple[int, int]:
-        """The furthest cut that a core reaches from `cut` with `load`, and where on the line its work ends.
+    def earliest_cuts(self, num_cores: int, load: int) -> list[int]:
+        """For each core, and the end: the earliest cut from which it and the cores behind it can do the rest.
 
-        It gives way to the beginning of a row if that keeps the row whole and is not in front of `earliest`.
+        The first is 0 if the load suffices for the whole line. `load` is more than the overhead of a row.
         """
-        end = cut + load
-        if end >= self.total:
-            return self.total, self.total
-        row = bisect_right(self._starts, end) - 1
-        start = self._starts[row]
-        if end - start <= self.row_overhead:
-            return start, start
-        if start >= earliest and self._starts[row + 1] - start <= load:
-            return start, start
-        return end - self.row_overhead, end
+        starts, overhead = self._look_up(), self.row_overhead
+        cuts = [self.total]
+        end = self.total
+        while len(cuts) <= num_cores:
+            first = end - load
+            if first <= 0:
+                cuts += [0] * (num_cores + 1 - len(cuts))
+                break
+            row = bisect_right(starts, first) - 1
+            if starts[row + 1] - first <= overhead:
+                # Too little of the load would be left for a block of this row.
+                first = end = starts[row + 1]
+            else:
+                # The core in front that ends inside this row pays its overhead too.
+                end = first + overhead if first > starts[row] else first
+            cuts.append(first)
+        cuts.reverse()
+        return cuts
 
-    def nearest(self, cut: int, inside: bool, load: int) -> tuple[int, bool]:
-        """The earliest cut from which a core reaches `cut` with `load`, and whether it is inside a row.
+    def fill(self, load: int, earliest: list[int]) -> tuple[list[int], list[int]]:
+        """The cuts that fill each core up to `load`, and what they give it to do.
 
-        Args:
-            cut: where the core ends.
-            inside: whether that is inside a row.
-            load: the most it may do; at least `row_overhead` + 1 unless the line is empty.
+        A core gives way to the beginning of a row if that keeps the row whole and is not in front of the
+        earliest cut for those behind it.
         """
-        earliest = cut + (self.row_overhead if inside else 0) - load
-        if earliest <= 0:
-            return 0, False
-        row = bisect_right(self._starts, earliest) - 1
-        end = self._starts[row + 1]
-        if end - earliest <= self.row_overhead:
-            return end, False
-        return earliest, earliest > self._starts[row]
+        starts, overhead, total = self._look_up(), self.row_overhead, self.total
+        cuts, loads = [0], []
+        cut = 0
+        for least in earliest[1:]:
+            begin, end = cut, cut + load
+            if end >= total:
+                cut = end = total
+            else:
+                row = bisect_right(starts, end) - 1
+                start = starts[row]
+                fits_whole = start >= least and starts[row + 1] - start <= load
+                if end - start <= overhead or fits_whole:
+                    cut = end = start
+                else:
+                    cut = end - overhead
+            cuts.append(cut)
+            loads.append(end - begin)
+        return cuts, loads
+
+    def _look_up(self) -> memoryview:
+        """The starts; single look-ups here cost a third of NumPy's, and give Python's integers."""
+        return self.starts.data

@@ -195,7 +195,7 @@ class _Rows:
         query, ori, cmp = (int(part.max(initial=0)) for part in (lengths.query, lengths.ori, lengths.cmp))
         # No number on the way to the keys is larger; a million rows of int32 take half the time of int64.
         largest = rows + max(2 * (query + ori), query + (cmp + 1) * attributes.cmp_ratio)
-        self._dtype = np.int32 if largest <= INT32_MAX else np.int64
+        self._dtype: np.dtype[Any] = np.dtype(np.int32 if largest <= INT32_MAX else np.int64)
         self._query = lengths.query
         ends = np.cumsum(lengths.query, dtype=self._dtype)
         self._starts = ends - lengths.query

@@ -130,7 +130,7 @@ def timed_calls() -> dict[str, dict[str, Any]]:
     prefill = {
         "num_heads_q": 128,
         "layout_q": "TND",
-        "cu_seqlens_q": np.arange(0, 1_000_001, 25_000, np.int32),
+        "cu_seqlens_q": np.arange(0, 1_000_001, 25_000, dtype=np.int32),
         "max_seqlen_ori_kv": 25_000,
     }
     window = {

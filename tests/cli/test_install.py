@@ -16,6 +16,8 @@ from calls import legal_arguments
 import qsmla as package
 from qsmla.runtime.npz import load_npz, save_npz
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = ("iree.compiler", "jinja2", "matplotlib", "pytest")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from qsmla.compiler import cpu
-from qsmla.compiler.vulkan import PROFILES
+from qsmla.compiler import cpu, drivers
+from qsmla.compiler.vulkan import PROFILES, VulkanDevice
 from qsmla.ir.schedule import LINALG_FLOAT32, LINALG_QUERY, Schedule
 
 CUDA_ARCHITECTURES: Final = ("sm_80", "sm_86", "sm_89", "sm_120")
@@ -36,12 +37,12 @@ class Target:
     def parse(cls, text: str) -> Target:
         """The target called `text`: a kind, or a kind and a name as in "llvm-cpu:x86-64-v3".
 
-        "llvm-cpu" is this machine's CPU and "cuda" is sm_80; "vulkan" has no default, because a kernel
-        built for another device computes wrong results on this one.
+        "llvm-cpu" is this machine's CPU, "cuda" is sm_80, and "vulkan" the profile of the first Vulkan device
+        here that has one: a kernel built for another device would compute wrong results.
 
         Raises:
             TypeError: `text` is not a string.
-            ValueError: an unknown kind or name.
+            ValueError: an unknown kind or name, or "vulkan" where no device says which profile.
         """
         if not isinstance(text, str):
             raise TypeError(f"target is a {type(text).__name__}; allowed: a string or a Target")
@@ -50,9 +51,9 @@ class Target:
             raise ValueError(
                 f"target is {text!r}; allowed: {', '.join(cls.KINDS)}, each with an optional :name"
             )
-        default = {"llvm-cpu": "host", "cuda": "sm_80"}.get(kind, "")
         names = {"llvm-cpu": cpu.CPU_NAMES, "vulkan": tuple(PROFILES), "cuda": CUDA_ARCHITECTURES}[kind]
-        name = name if colon else default
+        if not colon:
+            name = {"llvm-cpu": "host", "cuda": "sm_80"}.get(kind) or _profile_here()
         if name not in names:
             raise ValueError(
                 f"target is {text!r}; allowed: {', '.join(f'{kind}:{known}' for known in names)}"
@@ -75,8 +76,8 @@ class Target:
     @property
     def device(self) -> str:
         """The `!hal.device` attribute that stands for this target in iree-compile's flags."""
-        if self.kind == "vulkan" and (info := PROFILES[self.name].target_info):
-            config = f"{{iree_codegen.target_info = {info}}}"
+        if self.kind == "vulkan":
+            config = f"{{iree_codegen.target_info = {PROFILES[self.name].target_info}}}"
             executable = f'#hal.executable.target<"vulkan-spirv", "vulkan-spirv-fb", {config}>'
             return f'#hal.device.target<"vulkan", [{executable}]> : !hal.device'
         alias = {"llvm-cpu": "local"}.get(self.kind, self.kind)
@@ -96,10 +97,7 @@ class Target:
                 f"--iree-llvmcpu-target-cpu={baseline}",
                 f"--iree-llvmcpu-target-cpu-features={','.join('+' + name for name in self.cpu_features)}",
             )
-        if self.kind == "cuda":
-            return (f"--iree-cuda-target={self.name}",)
-        iree_target = PROFILES[self.name].iree_target
-        return (f"--iree-vulkan-target={iree_target}",) if iree_target else ()
+        return (f"--iree-cuda-target={self.name}",) if self.kind == "cuda" else ()
 
     @property
     def schedule(self) -> Schedule:
@@ -109,7 +107,8 @@ class Target:
     def unmet(self) -> str | None:
         """Why this machine cannot run what was compiled for this target, in one sentence; None if it can."""
         if self.kind != "llvm-cpu":
-            return f"this version compiles for {self.kind} and does not run it"
+            found = self.find_device()
+            return found if isinstance(found, str) else None
         here = cpu.host()
         if self.architecture != here.architecture:
             return f"it is compiled for {self.architecture}, and this machine is {here.architecture}"
@@ -117,6 +116,36 @@ class Target:
         if missing:
             return f"it needs the CPU features {', '.join(missing)}, which this CPU ({cpu.host_name()}) lacks"
         return None
+
+    def find_device(self) -> drivers.FoundDevice | str:
+        """The first device here that runs what was compiled for this target, or why there is none."""
+        found = drivers.find(self.kind)
+        reasons = []
+        for device in found.devices:
+            reason = self._unmet_by(device)
+            if reason is None:
+                return device
+            reasons.append(reason)
+        return "; ".join(reasons) or str(found.reason)
+
+    def _unmet_by(self, device: drivers.FoundDevice) -> str | None:
+        """Why the device cannot run what was compiled for this target; None if it can."""
+        if self.kind == "vulkan":
+            return VulkanDevice.parse(device.description).unmet(PROFILES[self.name])
+        if self.kind == "cuda":
+            capability = re.search(r"gpu-compute-capability: (\d+)\.(\d+)", device.description)
+            if capability is None:
+                return f"the driver does not say which compute capability {device.name} has"
+            if int(capability[1] + capability[2]) < int(self.name.removeprefix("sm_")):
+                return (
+                    f"it is compiled for {self.name}, and {device.name} is sm_{''.join(capability.groups())}"
+                )
+        return None
+
+    @property
+    def largest_buffer(self) -> int | None:
+        """Bytes that an array may have on a device of this target; None where memory alone is the limit."""
+        return PROFILES[self.name].largest_buffer if self.kind == "vulkan" else None
 
     def to_dict(self) -> dict[str, Any]:
         """The fields, as plain values that JSON takes."""
@@ -138,6 +167,20 @@ class Target:
             fields.get("architecture", ""),
             tuple(fields.get("cpu_features", ())),
         )
+
+
+def _profile_here() -> str:
+    """The profile of the first Vulkan device of this machine that has one."""
+    found = drivers.find("vulkan")
+    devices = [VulkanDevice.parse(device.description) for device in found.devices]
+    for device in devices:
+        if profile := device.profile():
+            return profile
+    here = ", ".join(device.name for device in devices) or f"no Vulkan device ({found.reason})"
+    raise ValueError(
+        f"target is 'vulkan', and here is {here}, which no profile fits; allowed: a profile by name, "
+        f"{', '.join(f'vulkan:{name}' for name in PROFILES)}"
+    )
 
 
 def parse_targets(target: str | Target | Iterable[str | Target]) -> tuple[Target, ...]:

@@ -7,6 +7,7 @@ from qsmla.compiler.errors import ArtifactError, CompileError
 from qsmla.compiler.targets import Target
 from qsmla.ir.spec import KernelSpec
 from qsmla.runtime.arrays import aligned_empty
+from qsmla.runtime.device_array import DeviceArray, to_device
 from qsmla.runtime.operator import kv_quant_sparse_flash_attention, load, plan
 from qsmla.runtime.packing import pack_kv, unpack_kv
 from qsmla.runtime.partition import Partition
@@ -15,6 +16,7 @@ __all__ = [
     "Artifact",
     "ArtifactError",
     "CompileError",
+    "DeviceArray",
     "KernelSpec",
     "Partition",
     "Target",
@@ -25,5 +27,6 @@ __all__ = [
     "pack_kv",
     "plan",
     "reference",
+    "to_device",
     "unpack_kv",
 ]

@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
+import iree.runtime as rt
 import numpy as np
 import numpy.typing as npt
 
 from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.ir.spec import NOPE_DIM, ROPE_DIM
 from qsmla.runtime.arrays import aligned_empty
-from qsmla.runtime.lanes import Kernel, Lane, Partials, to_numpy
+from qsmla.runtime.lanes import Kernel, Lane, Partials
+from qsmla.runtime.output import Output
 from qsmla.runtime.partition import CoreRange, Partition
 from qsmla.runtime.workers import Check, WorkerPool
-
-SCRATCH_BYTES: Final = 16 << 20
-"""About what the intermediate tensors of a chunk may take on a lane: little enough to stay in the cache."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Work:
     """The rows to compute, in the order of the partition, and where their inputs and outputs lie."""
 
-    inputs: Sequence[npt.NDArray[Any]]
-    """The kernel's tensors in front of the scale."""
+    inputs: Sequence[npt.NDArray[Any] | rt.HalBufferView]
+    """The kernel's tensors in front of the scale; views are those of the one lane's device."""
     scale: float
     heads: int
     output_row: npt.NDArray[np.int64]
@@ -37,10 +36,15 @@ class Work:
     """[planned rows]; key blocks."""
     first_in_order: npt.NDArray[np.int64]
     """[batches]; place of each batch's first row among the planned rows."""
-    output: npt.NDArray[Any]
-    """[rows, heads, 512], in the query dtype; written."""
-    lse: npt.NDArray[np.float32]
-    """[rows, heads]; written."""
+    output: Output
+    """Written."""
+
+    @property
+    def item_bytes(self) -> int:
+        """About what the intermediate tensors of one work item take, in float32."""
+        # Keys, query and partial result, and the scores before, after and under the softmax.
+        head_floats = 2 * NOPE_DIM + ROPE_DIM + 3 * KEY_BLOCK
+        return 4 * (KEY_BLOCK * (NOPE_DIM + ROPE_DIM) + self.heads * head_floats)
 
 
 class Slots:
@@ -70,14 +74,11 @@ class _Execution:
         self._work = work
         self._partition = partition
         self._slots = Slots(partition.slots, work.heads)
-        # Keys, query and partial result, and the scores before, after and under the softmax, in float32.
-        head_floats = 2 * NOPE_DIM + ROPE_DIM + 3 * KEY_BLOCK
-        item_bytes = 4 * (KEY_BLOCK * (NOPE_DIM + ROPE_DIM) + work.heads * head_floats)
-        self._chunk = max(1, SCRATCH_BYTES // item_bytes)
+        self._inputs: dict[Lane, list[rt.HalBufferView]] = {}
 
     def do_range(self, core: CoreRange, lane: Lane, check: Check) -> None:
         """One core's rows: the rest of a split row, whole rows, the beginning of a split row."""
-        run = _LaneRun(lane, self._kernel, self._work, self._chunk, check)
+        run = self._on(lane, check)
         work = self._work
         start, end = (self._place(cursor.batch, cursor.row) for cursor in core)
         row = start
@@ -92,9 +93,18 @@ class _Execution:
     def fold_split_rows(self, lane: Lane, check: Check) -> None:
         """The second pass: every split row from its slots."""
         combines = self._partition.combines
-        run = _LaneRun(lane, self._kernel, self._work, self._chunk, check)
+        run = self._on(lane, check)
         spans = np.array([(combine.first_slot, combine.slots) for combine in combines])
         run.fold_slots(self._slots, spans, np.array([combine.row for combine in combines]))
+
+    def _on(self, lane: Lane, check: Check) -> _LaneRun:
+        """The work on a lane, its inputs brought there once."""
+        inputs = self._inputs.get(lane)
+        if inputs is None:
+            given = self._work.inputs
+            inputs = [lane.device.view(one) if isinstance(one, np.ndarray) else one for one in given]
+            self._inputs[lane] = inputs
+        return _LaneRun(lane, self._kernel, self._work, inputs, check)
 
     def _place(self, batch: int, row: int) -> int:
         """Where a cursor's row stands among the planned rows."""
@@ -106,21 +116,22 @@ class _Execution:
 class _LaneRun:
     """One task on one lane, with the call's inputs as the lane's device sees them."""
 
-    def __init__(self, lane: Lane, kernel: Kernel, work: Work, chunk: int, check: Check) -> None:
-        self._lane = lane
+    def __init__(
+        self, lane: Lane, kernel: Kernel, work: Work, inputs: list[rt.HalBufferView], check: Check
+    ) -> None:
+        self._device = lane.device
         self._functions = lane.load(kernel)
         self._work = work
-        self._chunk = chunk
+        self._inputs = inputs
         self._check = check
-        self._inputs = [lane.view(array) for array in work.inputs]
+        self._chunk = max(1, lane.device.scratch_bytes // work.item_bytes)
 
     def do_whole_rows(self, start: int, end: int) -> None:
         """Rows of this core alone, as many at a time as fit a chunk."""
         work = self._work
         rows = np.arange(start, end)
         empty = work.blocks[start:end] == 0
-        work.output[work.output_row[rows[empty]]] = 0
-        work.lse[work.output_row[rows[empty]]] = -np.inf
+        work.output.put_nothing(work.output_row[rows[empty]])
         rows = rows[~empty]
         for group in _groups(rows, work.blocks[rows], self._chunk):
             if len(group) == 1 and work.blocks[group[0]] > self._chunk:
@@ -138,13 +149,17 @@ class _LaneRun:
             partials = self._attend(np.array([row]), np.array([begin]), np.array([count]))
             at = slice(slot + begin - first, slot + begin - first + count)
             for kept, made in zip(slots.arrays, partials, strict=True):
-                kept[at] = to_numpy(made, np.float32)
+                kept[at] = self._device.read(made, np.float32)
 
     def fold_slots(
         self, slots: Slots, spans: npt.NDArray[np.int64], output_rows: npt.NDArray[np.int64]
     ) -> None:
-        """Rows from their slots to their outputs; spans: [rows, 2], first slot and slots."""
-        self._fold(Partials(*map(self._lane.view, slots.arrays)), spans, output_rows)
+        """Rows from their slots to their outputs; spans: [rows, 2], first slot and slots, in order."""
+        most = len(slots.arrays[0]) if self._device.reads_host_memory else self._chunk
+        for group in _groups(np.arange(len(spans)), spans[:, 1], most):
+            first, last = spans[group[0], 0], spans[group[-1]].sum()
+            views = [self._device.view(array[first:last]) for array in slots.arrays]
+            self._fold(Partials(*views), spans[group] - [first, 0], output_rows[group])
 
     def _do_long_row(self, row: int) -> None:
         blocks = int(self._work.blocks[row])
@@ -166,17 +181,15 @@ class _LaneRun:
         items[:, 0] = work.output_row[rows][each]
         items[:, 1] = work.batch[rows][each]
         items[:, 2] = np.arange(len(each)) - (np.cumsum(blocks) - blocks - first_block)[each]
-        return self._functions.attend(self._inputs, work.scale, self._lane.view(items))
+        return self._functions.attend(self._inputs, work.scale, self._device.view(items))
 
     def _fold(
         self, partials: Partials, spans: npt.NDArray[np.int64], output_rows: npt.NDArray[np.int64]
     ) -> None:
         self._check()
-        work = self._work
         longest = int(spans[:, 1].max())
-        output, lse = self._functions.fold(partials, self._lane.view(spans.astype(np.int32)), longest)
-        work.output[output_rows] = to_numpy(output, work.output.dtype)
-        work.lse[output_rows] = to_numpy(lse, np.float32)
+        output, lse = self._functions.fold(partials, self._device.view(spans.astype(np.int32)), longest)
+        self._work.output.put(output_rows, self._device, output, lse)
 
 
 def _groups(

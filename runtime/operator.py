@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,22 +18,27 @@ from qsmla.compiler.targets import Target
 from qsmla.ir.spec import KernelSpec
 from qsmla.runtime.attributes import NO_LIMIT
 from qsmla.runtime.checks import AttentionCall, check_call
+from qsmla.runtime.device_array import DeviceArray
 from qsmla.runtime.execution import run_partition
 from qsmla.runtime.lanes import Kernel
-from qsmla.runtime.work import partition, select, work
+from qsmla.runtime.limits import check_buffers
+from qsmla.runtime.output import DeviceOutput, HostOutput, Output
+from qsmla.runtime.work import Selection, partition, select, work
 from qsmla.runtime.workers import pool, worker_count
 
-_kernels: dict[tuple[KernelSpec, str | Target], Kernel] = {}
+_kernels: dict[tuple[KernelSpec, Target], Kernel] = {}
 _kernels_guard = threading.Lock()
 
-Result = npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.float32]]
+Array = npt.NDArray[Any] | DeviceArray
+Result = npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.float32]] | Any
+"""Arrays of the host; where query is a DeviceArray, one or two of those."""
 
 
 def kv_quant_sparse_flash_attention(
-    query: npt.NDArray[Any],
-    key: npt.NDArray[Any],
-    value: npt.NDArray[Any] | None,
-    sparse_indices: npt.NDArray[Any],
+    query: Array,
+    key: Array,
+    value: Array | None,
+    sparse_indices: Array,
     scale_value: float,
     *,
     key_quant_mode: int = 2,
@@ -65,7 +72,8 @@ def kv_quant_sparse_flash_attention(
 
     over the tokens that `sparse_indices` selects for each query row. N query heads share one
     key/value head; B requests; K selected blocks a row. The first call of a new kernel compiles it, or takes
-    it from the cache.
+    it from the cache. query, key and sparse_indices may lie on the target's device (`to_device`); an ndarray
+    is copied there at every call, unless the target is a CPU. Results are where query is.
 
     Args:
         query: [B, S1, N, 576] (BSND) or [T, N, 576] (TND), float16 or bfloat16; 512 nope columns, then 64
@@ -99,7 +107,8 @@ def kv_quant_sparse_flash_attention(
         profile: "portable", or "ascend_950", "atlas_a3", "atlas_a2" to be refused what is not legal there.
         return_softmax_lse: also return the log-sum-exp of the scores.
         out: query's shape with the last dimension 512, query's dtype; written and returned.
-        target: what to run on: "llvm-cpu", or "llvm-cpu:NAME" for a CPU level such as x86-64-v3.
+        target: what to run on: "llvm-cpu", "llvm-cpu:NAME" for a CPU level such as x86-64-v3, "vulkan" or
+            "vulkan:PROFILE", "cuda" or "cuda:sm_NN". A device that does not fit is an error: no CPU steps in.
         metadata: int32[1024] from `plan` for the same lengths and selection; None: planned here.
 
     Returns:
@@ -113,10 +122,10 @@ def kv_quant_sparse_flash_attention(
         CompileError: the kernel is not in the cache and could not be compiled.
     """
     arguments = locals()
-    kernel_target = _runnable(arguments.pop("target"))
+    chosen = resolve_target(arguments.pop("target"))
     plan_words = arguments.pop("metadata")
-    call = check_call(**arguments)
-    return _run(call, _kernel(call.spec, kernel_target), plan_words)
+    call, resident = _check(arguments, chosen)
+    return _run(call, resident, _kernel(call.spec, chosen), chosen, plan_words)
 
 
 def plan(*, num_cores: int | None = None, out: npt.NDArray[np.int32] | None = None, **arguments: Any) -> Any:
@@ -134,7 +143,7 @@ def plan(*, num_cores: int | None = None, out: npt.NDArray[np.int32] | None = No
     Raises:
         TypeError, ValueError: as the operator; the text names the argument.
     """
-    call = check_call(**arguments)
+    call = check_call(**{name: _on_host(name, value) for name, value in arguments.items()})
     cores = worker_count() if num_cores is None else num_cores
     return partition(call, select(call), cores).encode(out)
 
@@ -146,8 +155,10 @@ class LoadedKernel:
     byte_order) are the artifact's own; a call may repeat them but not differ.
     """
 
-    def __init__(self, artifact: Artifact) -> None:
+    def __init__(self, artifact: Artifact, target: str | Target | None = None) -> None:
         self.artifact = artifact
+        self.target = _target_of(artifact, target)
+        """What it runs on."""
         self._kernel = Kernel(artifact)
 
     @property
@@ -157,10 +168,10 @@ class LoadedKernel:
 
     def __call__(
         self,
-        query: npt.NDArray[Any],
-        key: npt.NDArray[Any],
-        value: npt.NDArray[Any] | None,
-        sparse_indices: npt.NDArray[Any],
+        query: Array,
+        key: Array,
+        value: Array | None,
+        sparse_indices: Array,
         scale_value: float,
         *,
         metadata: npt.NDArray[np.int32] | None = None,
@@ -177,62 +188,146 @@ class LoadedKernel:
             "byte_order",
         ):
             attributes.setdefault(name, own[name])
-        call = check_call(query, key, value, sparse_indices, scale_value, **attributes)
+        names = ("query", "key", "value", "sparse_indices", "scale_value")
+        values = (query, key, value, sparse_indices, scale_value)
+        call, resident = _check(dict(zip(names, values, strict=True)) | attributes, self.target)
         given = call.spec.to_dict()
         for name, expected in own.items():
             if given[name] != expected:
                 raise ValueError(f"{name} is {given[name]!r}; allowed: {expected!r}, the artifact's")
-        return _run(call, self._kernel, metadata)
+        return _run(call, resident, self._kernel, self.target, metadata)
 
 
-def load(path: str | os.PathLike[str]) -> LoadedKernel:
+def load(path: str | os.PathLike[str], target: str | Target | None = None) -> LoadedKernel:
     """Load an artifact; needs no compiler.
 
+    Args:
+        path: a .vmfb file that qsmla wrote.
+        target: which of its targets to run on, by kind or whole name; None: the first it was compiled for.
+
     Raises:
-        ArtifactError: not an artifact, damaged, of another version, or not for this machine.
+        ArtifactError: not an artifact, damaged, of another version, not for this machine or for `target`.
         OSError: the file cannot be read.
     """
-    artifact = Artifact.load(path)
-    if all(target.kind != "llvm-cpu" for target in artifact.targets):
-        kinds = ", ".join(target.label for target in artifact.targets)
-        raise ArtifactError(f"{path} is compiled for {kinds}; this version runs llvm-cpu")
-    return LoadedKernel(artifact)
+    return LoadedKernel(Artifact.load(path), target)
 
 
-def _runnable(target: str | Target) -> str | Target:
-    kind = target.kind if isinstance(target, Target) else str(target).partition(":")[0]
-    if not isinstance(target, str | Target):
-        raise TypeError(f"target is a {type(target).__name__}; allowed: a string or a Target")
-    if kind != "llvm-cpu":
-        raise ValueError(f"target is {target!r}; allowed: llvm-cpu, llvm-cpu:NAME")
-    return target
+def _target_of(artifact: Artifact, wanted: str | Target | None) -> Target:
+    """The one of an artifact's targets that is wanted, if it runs here."""
+    name = wanted.label if isinstance(wanted, Target) else wanted
+    for target in artifact.targets:
+        if name is None or name in (target.kind, target.label):
+            if reason := target.unmet():
+                others = [other.label for other in artifact.targets if other.unmet() is None]
+                hint = f"; choose another of its targets: {', '.join(others)}" if others else ""
+                raise ArtifactError(f"the artifact for {target.label} cannot run here: {reason}{hint}")
+            return target
+    labels = ", ".join(target.label for target in artifact.targets)
+    raise ArtifactError(f"target is {name!r}; the artifact is compiled for {labels}")
 
 
-def _kernel(spec: KernelSpec, target: str | Target) -> Kernel:
+@functools.lru_cache(maxsize=64)
+def resolve_target(target: str | Target) -> Target:
+    """The target called `target`, if this machine runs it.
+
+    Raises:
+        TypeError: neither a string nor a Target.
+        ValueError: unknown, or nothing here runs it; the text says why.
+    """
+    chosen = target if isinstance(target, Target) else Target.parse(target)
+    if reason := chosen.unmet():
+        raise ValueError(f"target is {chosen.label!r}, which cannot run here: {reason}")
+    return chosen
+
+
+def _on_host(name: str, value: Any) -> Any:
+    """An argument as the checks take it: what lies on a device is stood in for, but ids are read."""
+    if not isinstance(value, DeviceArray):
+        return value
+    return value.ids() if name == "sparse_indices" and value.dtype == np.int32 else value.stand_in()
+
+
+def _check(arguments: dict[str, Any], target: Target) -> tuple[AttentionCall, dict[str, DeviceArray]]:
+    """The checked call, and which of query, key and indices are on the device, by their names in `Work`."""
+    arguments = dict(arguments)
+    if arguments["value"] is arguments["key"]:
+        arguments["value"] = None
+    resident = {}
+    for name, kernel_name in (("query", "query"), ("key", "key"), ("sparse_indices", "indices")):
+        value = arguments[name]
+        if isinstance(value, DeviceArray):
+            if value.target != target:
+                raise ValueError(
+                    f"{name} is on {value.target.label} and the call's target is {target.label}; allowed: "
+                    "arrays of the host, or on the call's target"
+                )
+            resident[kernel_name] = value
+            arguments[name] = _on_host(name, value)
+    if "query" in resident and arguments.get("out") is not None:
+        raise ValueError(
+            "out is an array of the host and query is on a device, where the results stay; allowed: None"
+        )
+    return check_call(**arguments), resident
+
+
+def _kernel(spec: KernelSpec, target: Target) -> Kernel:
     """The kernel from memory, from the cache, or from the compiler."""
     kernel = _kernels.get((spec, target))
     if kernel is None:
         artifact = compile(spec, target)
-        if reason := artifact.unmet():
-            raise ValueError(f"target is {target!r}, which cannot run here: {reason}")
         with _kernels_guard:
             kernel = _kernels.setdefault((spec, target), Kernel(artifact))
     return kernel
 
 
-def _run(call: AttentionCall, kernel: Kernel, metadata: npt.NDArray[np.int32] | None) -> Result:
+def _run(
+    call: AttentionCall,
+    resident: dict[str, DeviceArray],
+    kernel: Kernel,
+    target: Target,
+    metadata: npt.NDArray[np.int32] | None,
+) -> Result:
     selection = select(call)
-    workers = pool()
-    cut = partition(call, selection, workers.count, metadata)
+    check_buffers(call, selection.blocks, target)
+    lanes = pool(target)
+    cut = partition(call, selection, lanes.count, metadata)
+    if selection.indices is not call.indices:
+        # Brought to the front on the host: what lies on the device is another array.
+        resident = {name: array for name, array in resident.items() if name != "indices"}
+    buffers = {name: array.buffer for name, array in resident.items()}
+    in_place = target.kind == "llvm-cpu"
+
+    def run_to(output: Output) -> None:
+        run_partition(kernel, work(call, selection, output, in_place=in_place, resident=buffers), cut, lanes)
+
+    if "query" in resident:
+        return _stay_on_device(call, target, run_to)
+    return _come_back(call, selection, run_to)
+
+
+def _come_back(call: AttentionCall, selection: Selection, run_to: Callable[[Output], None]) -> Result:
+    """The results in the caller's array or new ones."""
     result = np.empty(call.output_shape, call.query.dtype) if call.out is None else call.out
     in_place = result.flags.c_contiguous
     shape = (*call.query.shape[:2], call.output_shape[-1])
-    output = result.reshape(shape) if in_place else np.empty(shape, result.dtype)
-    lse = np.empty(shape[:-1], np.float32)
-    nobody = selection.batch < 0
-    output[nobody] = 0
-    lse[nobody] = -np.inf
-    run_partition(kernel, work(call, selection, output, lse), cut, workers)
+    output = HostOutput(
+        result.reshape(shape) if in_place else np.empty(shape, result.dtype),
+        np.empty(shape[:-1], np.float32),
+    )
+    output.put_nothing(selection.batch < 0)
+    run_to(output)
     if not in_place:
-        result[...] = output.reshape(call.output_shape)
-    return (result, lse.reshape(call.lse_shape)) if call.return_softmax_lse else result
+        result[...] = output.output.reshape(call.output_shape)
+    return (result, output.lse.reshape(call.lse_shape)) if call.return_softmax_lse else result
+
+
+def _stay_on_device(call: AttentionCall, target: Target, run_to: Callable[[Output], None]) -> Result:
+    """The results where they were made."""
+    made = DeviceOutput()
+    run_to(made)
+    outputs = [(rows, output) for rows, output, _ in made.pieces]
+    result = DeviceArray(target, call.output_shape, call.query.dtype, outputs)
+    if not call.return_softmax_lse:
+        return result
+    lses = [(rows, lse) for rows, _, lse in made.pieces]
+    return result, DeviceArray(target, call.lse_shape, np.dtype(np.float32), lses, elsewhere=-np.inf)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import iree.runtime as rt
 import numpy as np
 import numpy.typing as npt
 
 from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.runtime.arrays import aligned_empty
 from qsmla.runtime.checks import AttentionCall
+from qsmla.runtime.devices import element_type, importable
 from qsmla.runtime.execution import Work
 from qsmla.runtime.fingerprint import check_fingerprint, fingerprint
-from qsmla.runtime.lanes import importable
+from qsmla.runtime.output import Output
 from qsmla.runtime.partition import Partition, plan_rows
 from qsmla.runtime.selection import compact, row_geometry, valid_counts
 
@@ -89,20 +92,42 @@ def partition(
 
 
 def work(
-    call: AttentionCall, selection: Selection, output: npt.NDArray[Any], lse: npt.NDArray[np.float32]
+    call: AttentionCall,
+    selection: Selection,
+    output: Output,
+    *,
+    in_place: bool,
+    resident: Mapping[str, rt.HalBuffer] | None = None,
 ) -> Work:
-    """The call's arrays as the kernel takes them, to be written to `output` [rows, heads, 512] and `lse`."""
+    """The call's arrays as the kernel takes them, to be written to `output`.
+
+    Args:
+        call: the call.
+        selection: what its rows attend to.
+        output: takes the rows.
+        in_place: whether the device reads the host's memory; arrays it cannot read are then copied once.
+        resident: buffers of the device that hold query, key or indices, by name.
+    """
     requests = len(call.query_lengths)
     query, indices = call.query, selection.indices
     if call.spec.layout_query == "BSND":
         extent = call.output_shape[1]
         query = query.reshape(requests, extent, *query.shape[1:])
         indices = indices.reshape(requests, extent, indices.shape[-1])
-    tables = [] if call.block_table is None else [call.block_table]
-    inputs = [query, _cache(call.key), indices, *tables, call.query_lengths, call.kv_lengths]
+    arrays = {"query": query, "key": call.key, "indices": indices}
+    if call.block_table is not None:
+        arrays["block_table"] = call.block_table
+    arrays |= {"query_lengths": call.query_lengths, "kv_lengths": call.kv_lengths}
+    if in_place:
+        _warn_of_copies(call.key)
+        arrays = {name: _aligned(array) for name, array in arrays.items()}
+    inputs: dict[str, npt.NDArray[Any] | rt.HalBufferView] = dict(arrays)
+    for name, buffer in (resident or {}).items():
+        array = arrays[name]
+        inputs[name] = rt.HalBufferView(buffer, array.shape, element_type(array.dtype))
     output_row = np.flatnonzero(selection.batch >= 0)
     return Work(
-        inputs=[_aligned(array) for array in inputs],
+        inputs=list(inputs.values()),
         scale=call.scale,
         heads=call.spec.heads,
         output_row=output_row,
@@ -110,7 +135,6 @@ def work(
         blocks=selection.blocks,
         first_in_order=selection.first_in_order,
         output=output,
-        lse=lse,
     )
 
 
@@ -123,13 +147,12 @@ def _aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return copy
 
 
-def _cache(key: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+def _warn_of_copies(key: npt.NDArray[np.uint8]) -> None:
     if not importable(key) and key.size:
         # Python shows a warning once per place in the code, so once per process.
         warnings.warn(
             f"key ({key.nbytes >> 20} MiB) is copied at every call, because it is not a contiguous array on "
             "a 64-byte boundary; allocate the cache with qsmla.aligned_empty to have it read in place",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
-    return key

@@ -1,4 +1,7 @@
-"""Worker threads, each with a lane of its own, that do the cores of a partition."""
+"""Worker threads, each with a lane of its own, that do the cores of a partition.
+
+On CPUs there is a lane for each core. A GPU is one lane, which does core after core.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from qsmla.compiler.targets import Target
+from qsmla.runtime.devices import GpuDevice
 from qsmla.runtime.lanes import Lane
 
 ENVIRONMENT_VARIABLE: Final = "QSMLA_NUM_WORKERS"
@@ -101,10 +106,16 @@ class _AbandonedError(Exception):
 
 
 class WorkerPool:
-    """`count` lanes: one for whoever calls, the others with a thread each, started when first needed."""
+    """`count` lanes: one for whoever calls, the others with a thread each, started when first needed.
 
-    def __init__(self, count: int) -> None:
+    Args:
+        count: 1..132.
+        open_lane: makes a lane; called in the thread that drives it.
+    """
+
+    def __init__(self, count: int, open_lane: Callable[[], Lane] = Lane) -> None:
         self.count = count
+        self._open_lane = open_lane
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._starting = threading.Lock()
@@ -147,7 +158,7 @@ class WorkerPool:
                 self._caller_lane = None
 
     def _caller(self) -> Lane:
-        self._caller_lane = self._caller_lane or Lane()
+        self._caller_lane = self._caller_lane or self._open_lane()
         return self._caller_lane
 
     def _start(self) -> None:
@@ -165,7 +176,7 @@ class WorkerPool:
 
         def lane() -> Lane:
             if not own:
-                own.append(Lane())
+                own.append(self._open_lane())
             return own[0]
 
         while (job := self._jobs.get()) is not None:
@@ -176,18 +187,22 @@ class WorkerPool:
             opened.close()
 
 
-_pools: dict[int, WorkerPool] = {}
+_pools: dict[int | str, WorkerPool] = {}
 _pools_guard = threading.Lock()
 
 
-def pool() -> WorkerPool:
-    """The pool of as many workers as `worker_count` says."""
-    count = worker_count()
-    existing = _pools.get(count)
+def pool(target: Target | None = None) -> WorkerPool:
+    """The lanes for a target: as many as `worker_count` says on CPUs, which None stands for too, else one."""
+    key = worker_count() if target is None or target.kind == "llvm-cpu" else target.label
+    existing = _pools.get(key)
     if existing is not None:
         return existing
     with _pools_guard:
-        return _pools.setdefault(count, WorkerPool(count))
+        if isinstance(key, int) or target is None:
+            made = WorkerPool(worker_count())
+        else:
+            made = WorkerPool(1, functools.partial(Lane, functools.partial(GpuDevice, target)))
+        return _pools.setdefault(key, made)
 
 
 def close_all() -> None:

@@ -1,0 +1,121 @@
+"""Arrays that stay on a device between calls of the operators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import iree.runtime as rt
+import numpy as np
+import numpy.typing as npt
+
+from qsmla.compiler.targets import Target
+from qsmla.runtime.arrays import aligned_empty
+from qsmla.runtime.attributes import KEY_DTYPES, QUERY_DTYPES
+from qsmla.runtime.lanes import Lane
+from qsmla.runtime.limits import check_buffer
+from qsmla.runtime.workers import Check, pool
+
+_DTYPES = (*QUERY_DTYPES, *KEY_DTYPES, np.dtype(np.int32))
+Piece = tuple[npt.NDArray[np.int64] | None, rt.HalBufferView]
+"""Some rows of an array, None for all of it, and where they are."""
+
+
+class DeviceArray:
+    """An array in a device's memory; never written to once it is made.
+
+    `to_device` makes one, and so do operators whose query is one. `numpy` copies it back.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        pieces: Sequence[Piece],
+        elsewhere: float = 0.0,
+    ) -> None:
+        self.target = target
+        """What the device runs."""
+        self.shape = shape
+        self.dtype = dtype
+        self._pieces = pieces
+        self._elsewhere = elsewhere
+        self._ids: npt.NDArray[np.int32] | None = None
+
+    @property
+    def ndim(self) -> int:
+        """Dimensions."""
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """A copy in the host's memory."""
+        array = np.full(self.shape, self._elsewhere, self.dtype)
+
+        def read(lane: Lane, check: Check) -> None:
+            for rows, view in self._pieces:
+                stored = lane.device.read(view, self.dtype)
+                if rows is None:
+                    array[...] = stored
+                else:
+                    array.reshape(-1, *stored.shape[1:])[rows] = stored
+
+        pool(self.target).run([read])
+        return array
+
+    def __repr__(self) -> str:
+        return f"DeviceArray({self.dtype} {list(self.shape)} on {self.target.label})"
+
+    @property
+    def buffer(self) -> rt.HalBuffer:
+        """The device's buffer, for arrays of one piece, which those of `to_device` are."""
+        ((_, view),) = self._pieces
+        return view.get_buffer()
+
+    def stand_in(self) -> npt.NDArray[Any]:
+        """An ndarray for checks to look at: of this shape and dtype, all of whose elements are one."""
+        return np.broadcast_to(np.zeros((), self.dtype), self.shape)
+
+    def ids(self) -> npt.NDArray[np.int32]:
+        """The values of an int32 array on the host, where planning needs them; read once."""
+        if self._ids is None:
+            self._ids = self.numpy()
+        return self._ids
+
+
+def to_device(array: npt.ArrayLike, target: str | Target) -> DeviceArray:
+    """Copy an array to a device, for the operators to use there call after call.
+
+    Args:
+        array: a query, a cache or sparse_indices, as the operators take them; strides do not matter.
+        target: the target of the calls: "vulkan", "vulkan:PROFILE", "cuda", "cuda:sm_NN" or "llvm-cpu".
+
+    Returns:
+        A handle that an operator takes for query, key or sparse_indices in calls for the same target. If its
+        query is one, its results are too.
+
+    Raises:
+        TypeError: not an array, of a dtype that no operator takes, or no target.
+        ValueError: the target is unknown or cannot run here, or the array is larger than its device allows.
+    """
+    chosen = target if isinstance(target, Target) else Target.parse(target)
+    source = np.asarray(array)
+    if source.dtype not in _DTYPES:
+        raise TypeError(f"array is dtype {source.dtype}; allowed: {', '.join(map(str, _DTYPES))}")
+    check_buffer("array's", source.nbytes, chosen)
+    # A CPU reads an aligned array where it lies: so that nobody else writes to it, this one is a copy.
+    copy = aligned_empty(source.shape, np.uint8 if source.dtype in KEY_DTYPES else source.dtype)
+    copy[...] = source.view(copy.dtype)
+    pieces: list[Piece] = []
+
+    def send(lane: Lane, check: Check) -> None:
+        pieces.append((None, lane.device.view(copy)))
+
+    pool(chosen).run([send])
+    return DeviceArray(chosen, source.shape, source.dtype, pieces)

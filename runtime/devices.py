@@ -1,0 +1,158 @@
+"""Devices: where kernels run, and how arrays get there and back."""
+
+from __future__ import annotations
+
+import ctypes
+from abc import ABC, abstractmethod
+from typing import Any, Final
+
+import iree.runtime as rt
+import numpy as np
+import numpy.typing as npt
+
+from qsmla.compiler.drivers import DRIVERS
+from qsmla.compiler.targets import Target
+from qsmla.runtime.arrays import ALIGNMENT, aligned_empty
+
+_ELEMENT_TYPES: Final = {
+    "int8": rt.HalElementType.SINT_8,
+    "uint8": rt.HalElementType.SINT_8,
+    "int32": rt.HalElementType.SINT_32,
+    "float32": rt.HalElementType.FLOAT_32,
+    "float16": rt.HalElementType.FLOAT_16,
+    "bfloat16": rt.HalElementType.BFLOAT_16,
+}
+_USAGE: Final = int(rt.BufferUsage.DEFAULT)
+
+
+def importable(array: npt.NDArray[Any]) -> bool:
+    """Whether a CPU device can read the array where it lies."""
+    # IREE crashes the process on memory that is not aligned, so this is a condition, not a preference.
+    return bool(array.flags.c_contiguous) and array.ctypes.data % ALIGNMENT == 0 and array.size > 0
+
+
+def element_type(dtype: np.dtype[Any]) -> int:
+    """IREE's number for a dtype of a kernel's argument."""
+    return int(_ELEMENT_TYPES[dtype.name])
+
+
+class Device(ABC):
+    """An opened device. One thread at a time drives it."""
+
+    kind: str
+    """As in `Target.kind`."""
+    reads_host_memory: bool
+    """Whether kernels read arrays that are `importable` where they lie."""
+    scratch_bytes: int
+    """About what the intermediate tensors of one call of a kernel may take."""
+
+    def __init__(self, hal: rt.HalDevice) -> None:
+        self.hal = hal
+
+    def view(self, array: npt.NDArray[Any]) -> rt.HalBufferView:
+        """The array as a kernel's argument: in place where possible, else a copy.
+
+        The caller keeps an array that is passed in place alive until the kernel has run.
+        """
+        return rt.HalBufferView(self._buffer(array), array.shape, element_type(array.dtype))
+
+    @abstractmethod
+    def _buffer(self, array: npt.NDArray[Any]) -> rt.HalBuffer:
+        """The array's values in memory that kernels read."""
+
+    @abstractmethod
+    def read(self, view: rt.HalBufferView, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """A result as an array that lasts at least as long as `view`: copy what is to outlive it."""
+
+    def close(self) -> None:
+        """Let go of the device."""
+        del self.hal
+
+
+class CpuDevice(Device):
+    """A device that computes in the thread that calls it, on memory that Python shares with it."""
+
+    kind = "llvm-cpu"
+    reads_host_memory = True
+    scratch_bytes = 16 << 20  # little enough to stay in the cache
+
+    _MEMORY: Final = int(rt.MemoryType.DEVICE_LOCAL | rt.MemoryType.HOST_VISIBLE)
+
+    def __init__(self) -> None:
+        # The caching allocator keeps the transient buffers of one call for the next: their pages stay mapped.
+        super().__init__(rt.get_driver(DRIVERS[self.kind]).create_default_device(allocators=["caching"]))
+
+    def _buffer(self, array: npt.NDArray[Any]) -> rt.HalBuffer:
+        allocator = self.hal.allocator
+        if importable(array):
+            source = array if array.flags.writeable else _writable(array)
+            return allocator.import_host_allocation(source, self._MEMORY, _USAGE)
+        if array.size:
+            return allocator.allocate_buffer_copy(self._MEMORY, _USAGE, self.hal, np.ascontiguousarray(array))
+        return allocator.allocate_buffer(self._MEMORY, _USAGE, ALIGNMENT)
+
+    def read(self, view: rt.HalBufferView, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """The result in the device's own memory."""
+        array: npt.NDArray[Any] = view.map().asarray(view.shape, np.dtype(dtype))
+        return array
+
+
+class GpuDevice(Device):
+    """A device behind a queue, with memory of its own: everything is copied there and back.
+
+    lavapipe counts as one, since its memory is reached in no other way.
+
+    Args:
+        target: kind "vulkan" or "cuda"; the first device that runs it is opened.
+
+    Raises:
+        ValueError: no device here runs the target; the text says why.
+    """
+
+    reads_host_memory = False
+
+    _MEMORY: Final = int(rt.MemoryType.DEVICE_LOCAL)
+    _STAGING_MEMORY: Final = int(rt.MemoryType.HOST_LOCAL | rt.MemoryType.DEVICE_VISIBLE)
+    _STAGING_USAGE: Final = int(rt.BufferUsage.TRANSFER | rt.BufferUsage.MAPPING_SCOPED)
+
+    def __init__(self, target: Target) -> None:
+        found = target.find_device()
+        if isinstance(found, str):
+            raise ValueError(f"target is {target.label!r}, which cannot run here: {found}")
+        self.kind = target.kind
+        self.scratch_bytes = (64 if target.kind == "vulkan" else 256) << 20
+        super().__init__(rt.get_driver(DRIVERS[target.kind]).create_device(found.number))
+        self._semaphore = self.hal.create_semaphore(0)
+        self._copies = 0
+
+    def _buffer(self, array: npt.NDArray[Any]) -> rt.HalBuffer:
+        allocator = self.hal.allocator
+        if not array.size:
+            return allocator.allocate_buffer(self._MEMORY, _USAGE, ALIGNMENT)
+        return allocator.allocate_buffer_copy(self._MEMORY, _USAGE, self.hal, np.ascontiguousarray(array))
+
+    def read(self, view: rt.HalBufferView, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """A copy of the result in the host's memory."""
+        array = aligned_empty(view.shape, dtype)
+        if array.size:
+            # A result's own memory need not be visible to the host, and its buffer may be longer than it is.
+            source = view.get_buffer()
+            staging = self.hal.allocator.allocate_buffer(
+                self._STAGING_MEMORY, self._STAGING_USAGE, source.byte_length()
+            )
+            self._copies += 1
+            self.hal.queue_copy(source, staging, [], [(self._semaphore, self._copies)])
+            self._semaphore.wait(self._copies)
+            mapped = rt.HalBufferView(staging, view.shape, view.element_type).map()
+            array[...] = mapped.asarray(view.shape, array.dtype)
+        return array
+
+    def close(self) -> None:
+        """Let go of the device, and before it of what must not outlive it."""
+        del self._semaphore
+        super().close()
+
+
+def _writable(array: npt.NDArray[Any]) -> ctypes.Array[ctypes.c_uint8]:
+    """The memory of a read-only array: IREE imports none, although no kernel writes to its arguments."""
+    return (ctypes.c_uint8 * array.nbytes).from_address(array.ctypes.data)

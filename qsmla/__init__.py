@@ -8,6 +8,7 @@ from qsmla.compiler.targets import Target
 from qsmla.ir.spec import KernelSpec
 from qsmla.runtime.arrays import aligned_empty
 from qsmla.runtime.device_array import DeviceArray, to_device
+from qsmla.runtime.metadata import quant_sparse_flash_mla_metadata
 from qsmla.runtime.operator import kv_quant_sparse_flash_attention, load, plan
 from qsmla.runtime.packing import pack_kv, unpack_kv
 from qsmla.runtime.partition import Partition
@@ -26,6 +27,7 @@ __all__ = [
     "load",
     "pack_kv",
     "plan",
+    "quant_sparse_flash_mla_metadata",
     "reference",
     "to_device",
     "unpack_kv",

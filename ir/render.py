@@ -10,7 +10,7 @@ import numpy as np
 
 from qsmla.ir import codes
 from qsmla.ir.schedule import KEY_BLOCK, Schedule
-from qsmla.ir.spec import NOPE_DIM, ROPE_DIM, ROW_BYTES, TILE_SIZE, KernelSpec
+from qsmla.ir.spec import NOPE_DIM, ROPE_DIM, ROW_BYTES, TILE_SIZE, KernelSpec, Spec
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -39,7 +39,7 @@ def _environment() -> Environment:
 
 
 def render(
-    spec: KernelSpec,
+    spec: Spec,
     schedule: Schedule,
     reflection: Mapping[str, str] | None = None,
     module_attributes: str = "",
@@ -69,24 +69,31 @@ def render(
     )
 
 
-def _types(spec: KernelSpec, schedule: Schedule) -> dict[str, Any]:
+def _types(spec: Spec, schedule: Schedule) -> dict[str, Any]:
     """The values that templates write into types and constants."""
-    ascend = spec.byte_order == "ascend"
     contraction = spec.query_dtype if schedule.contraction_dtype == "query" else "float32"
     return {
         "heads": spec.heads,
         "nope": NOPE_DIM,
-        "rope": ROPE_DIM,
-        "width": NOPE_DIM + ROPE_DIM,
-        "tile": TILE_SIZE,
-        "row_bytes": ROW_BYTES,
+        "width": spec.query_dim,
         "key_block": KEY_BLOCK,
-        # First rope value and first scale of a row, in units of their own size.
-        "rope_at": (NOPE_DIM if ascend else NOPE_DIM + _SCALE_BYTES) // 2,
-        "scale_at": (NOPE_DIM + 2 * ROPE_DIM if ascend else NOPE_DIM) // 4,
         "query_type": _FLOAT_TYPES[spec.query_dtype],
         "operand_type": _FLOAT_TYPES[contraction],
         "code_table": "" if spec.kv_dtype == "int8" else _table_hex(spec.kv_dtype),
+        **(_packed_row(spec) if isinstance(spec, KernelSpec) else {}),
+    }
+
+
+def _packed_row(spec: KernelSpec) -> dict[str, int]:
+    """Where things lie in a packed row of the cache."""
+    ascend = spec.byte_order == "ascend"
+    return {
+        "rope": ROPE_DIM,
+        "tile": TILE_SIZE,
+        "row_bytes": ROW_BYTES,
+        # First rope value and first scale of a row, in units of their own size.
+        "rope_at": (NOPE_DIM if ascend else NOPE_DIM + _SCALE_BYTES) // 2,
+        "scale_at": (NOPE_DIM + 2 * ROPE_DIM if ascend else NOPE_DIM) // 4,
     }
 
 

@@ -34,6 +34,20 @@ class Spec:
     """How the label spells a field where it shortens the name."""
     heads: int
     """Query heads; all share the one key/value head."""
+    query_dim: ClassVar[int]
+    """Columns of a query and a key."""
+    has_sinks: ClassVar[bool] = False
+    """Whether the softmax has one more logit a head."""
+
+    @property
+    def query_dtype(self) -> str:
+        """The dtype that the operands of both matmuls and the output are rounded to."""
+        raise NotImplementedError
+
+    @property
+    def kv_dtype(self) -> str:
+        """Code format of the cache."""
+        raise NotImplementedError
 
     def __post_init__(self) -> None:
         for name, allowed in self.CHOICES.items():
@@ -90,6 +104,7 @@ class KernelSpec(Spec):
     """
 
     operator: ClassVar[str] = "kv_quant_sparse_flash_attention"
+    query_dim: ClassVar[int] = NOPE_DIM + ROPE_DIM
 
     layout_query: str = "BSND"
     """"BSND" or "TND"."""
@@ -153,6 +168,8 @@ class MlaSpec(Spec):
     """
 
     operator: ClassVar[str] = "quant_sparse_flash_mla"
+    query_dim: ClassVar[int] = NOPE_DIM
+    has_sinks: ClassVar[bool] = True
     query_dtype: ClassVar[str] = "bfloat16"
     kv_dtype: ClassVar[str] = "hifloat8"
     """Code format of the query and of both parts of the cache."""

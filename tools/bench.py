@@ -1,7 +1,7 @@
 """How long a call takes, beside PyTorch on the same maths: `python -m qsmla.tools.bench`.
 
-All contenders run in one process, in turn, round after round, each round on another set of selected tokens
-of a cache far larger than the processor's own; so the machine's drift and noise fall on all of them alike, and
+All contenders run in one process, in turn, round after round, each round on another set of selected
+tokens of a cache far larger than the processor's own; so the machine's drift and noise fall on all of them, and
 the ratios of the medians are what to read. A contender's result is checked before it is timed. PyTorch is
 optional: `pip install torch==2.13.0` (the CPU build).
 """

@@ -24,7 +24,7 @@ from qsmla.compiler.errors import ArtifactError
 from qsmla.compiler.targets import Target
 from qsmla.compiler.toolchain import runtime_version
 from qsmla.ir.schedule import Schedule
-from qsmla.ir.spec import KernelSpec
+from qsmla.ir.spec import Spec
 
 FORMAT_VERSION: Final = 1
 REFLECTION_KEY: Final = "qsmla.artifact"
@@ -48,7 +48,7 @@ class Record:
         flags: the flags of iree-compile.
     """
 
-    spec: KernelSpec
+    spec: Spec
     schedule: Schedule
     targets: tuple[Target, ...]
     versions: dict[str, str]
@@ -84,7 +84,7 @@ class Record:
             for name, value in fields["schedule"].items()
         }
         return cls(
-            KernelSpec.from_dict(fields["spec"]),
+            Spec.from_dict(fields["spec"]),
             Schedule(**schedule),
             tuple(Target.from_dict(target) for target in fields["targets"]),
             dict(fields["versions"]),
@@ -108,7 +108,7 @@ class Artifact:
     path: Path | None = None
 
     @property
-    def spec(self) -> KernelSpec:
+    def spec(self) -> Spec:
         """The kernel."""
         return self.record.spec
 

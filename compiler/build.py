@@ -21,7 +21,7 @@ from qsmla.compiler.cache import ArtifactCache
 from qsmla.compiler.errors import ArtifactError, CompileError, CompilerMissingError
 from qsmla.compiler.targets import Target, common_schedule, compile_flags, parse_targets
 from qsmla.ir.schedule import Schedule
-from qsmla.ir.spec import KernelSpec
+from qsmla.ir.spec import Spec
 
 DEFAULT_TIMEOUT_S: Final = 120.0
 
@@ -45,7 +45,7 @@ class Plan:
 
 
 def plan(
-    spec: KernelSpec,
+    spec: Spec,
     target: str | Target | Iterable[str | Target] = "llvm-cpu",
     schedule: Schedule | None = None,
 ) -> Plan:
@@ -55,8 +55,8 @@ def plan(
         TypeError, ValueError: `spec` or `target` is no such thing.
         CompilerMissingError: jinja2 is not installed.
     """
-    if not isinstance(spec, KernelSpec):
-        raise TypeError(f"spec is a {type(spec).__name__}; allowed: a KernelSpec")
+    if not isinstance(spec, Spec):
+        raise TypeError(f"spec is a {type(spec).__name__}; allowed: a KernelSpec or an MlaSpec")
     targets = parse_targets(target)
     chosen = common_schedule(targets) if schedule is None else schedule
     source = _render(spec, chosen, {})
@@ -69,7 +69,7 @@ def plan(
 
 
 def compile(
-    spec: KernelSpec,
+    spec: Spec,
     target: str | Target | Iterable[str | Target] = "llvm-cpu",
     *,
     cache: ArtifactCache | bool = True,
@@ -140,7 +140,7 @@ def build_artifact(work: Plan, timeout: float = DEFAULT_TIMEOUT_S) -> Artifact:
     return artifact
 
 
-def _render(spec: KernelSpec, schedule: Schedule, reflection: dict[str, str]) -> str:
+def _render(spec: Spec, schedule: Schedule, reflection: dict[str, str]) -> str:
     if importlib.util.find_spec("jinja2") is None:
         raise CompilerMissingError("jinja2")
     from qsmla.ir.render import render

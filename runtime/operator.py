@@ -156,15 +156,16 @@ class LoadedKernel:
     """
 
     def __init__(self, artifact: Artifact, target: str | Target | None = None) -> None:
+        if not isinstance(artifact.spec, KernelSpec):
+            raise ArtifactError(
+                f"the artifact is a kernel of {artifact.spec.operator}; allowed: one of {KernelSpec.operator}"
+            )
         self.artifact = artifact
+        self.spec: KernelSpec = artifact.spec
+        """What the kernel is specialised on."""
         self.target = _target_of(artifact, target)
         """What it runs on."""
         self._kernel = Kernel(artifact)
-
-    @property
-    def spec(self) -> KernelSpec:
-        """What the kernel is specialised on."""
-        return self.artifact.spec
 
     def __call__(
         self,

@@ -7,16 +7,15 @@ from typing import Any
 
 from qsmla.cli.options import JsonOption
 from qsmla.cli.report import print_json, print_pairs
-from qsmla.compiler import cpu
+from qsmla.compiler import cpu, drivers
+from qsmla.compiler.targets import Target
 from qsmla.compiler.toolchain import runtime_version
-
-_KINDS = {"llvm-cpu": "local-sync", "vulkan": "vulkan", "cuda": "cuda"}
 
 
 def devices(as_json: JsonOption = False) -> None:
     """List the devices of each kind of target, and what this CPU can do."""
     here = cpu.host()
-    kinds = {kind: _found(driver) for kind, driver in _KINDS.items()}
+    kinds = {kind: drivers.find(kind) for kind in Target.KINDS}
     if as_json:
         print_json(
             {
@@ -27,7 +26,7 @@ def devices(as_json: JsonOption = False) -> None:
                     "features": list(here.features),
                     "cores": os.cpu_count(),
                 },
-                "devices": kinds,
+                "devices": {kind: _as_dict(found) for kind, found in kinds.items()},
             }
         )
         return
@@ -37,19 +36,9 @@ def devices(as_json: JsonOption = False) -> None:
         "CPU features": ", ".join(here.features) or "none beyond the baseline",
     }
     for kind, found in kinds.items():
-        pairs[kind] = ", ".join(found["names"]) or f"none ({found['reason']})"
+        pairs[kind] = ", ".join(device.name for device in found.devices) or f"none: {found.reason}"
     print_pairs(pairs)
 
 
-def _found(driver: str) -> dict[str, Any]:
-    """The devices that an IREE driver sees, or why there are none."""
-    import iree.runtime
-
-    if driver not in iree.runtime.query_available_drivers():
-        return {"names": [], "reason": f"this build of the IREE runtime has no {driver} driver"}
-    try:
-        found = iree.runtime.get_driver(driver).query_available_devices()
-    except (RuntimeError, ValueError) as error:
-        reason = str(error).splitlines()[0].rpartition("; ")[2] if "; " in str(error) else str(error)
-        return {"names": [], "reason": reason}
-    return {"names": [str(one["name"]) for one in found], "reason": None if found else "no device answers"}
+def _as_dict(found: drivers.Found) -> dict[str, Any]:
+    return {"names": [device.name for device in found.devices], "reason": found.reason}

@@ -33,6 +33,16 @@ TargetOption = Annotated[
         metavar="TARGET",
     ),
 ]
+RunTargetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        "-t",
+        help="What to run on; without it the first target of an artifact, or this machine's CPU.",
+        metavar="TARGET",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, on standard error for failures.")]
 ArtifactArgument = Annotated[Path, typer.Argument(help="A .vmfb file that qsmla wrote.", metavar="ARTIFACT")]
 TimeoutOption = Annotated[

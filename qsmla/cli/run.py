@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import qsmla
-from qsmla.cli.options import ArtifactArgument
+from qsmla.cli.options import ArtifactArgument, RunTargetOption
 from qsmla.cli.report import CommandError, refuse_overwriting
 from qsmla.runtime.npz import load_npz, save_npz
 
@@ -24,6 +24,7 @@ def run(
     artifact: ArtifactArgument,
     inputs: Annotated[Path, typer.Argument(help="Arguments of the operator, by name.", metavar="IN.npz")],
     output: Annotated[Path, typer.Argument(help="Where the results go.", metavar="OUT.npz")],
+    target: RunTargetOption = None,
 ) -> None:
     """Run an artifact on the arrays of an .npz file.
 
@@ -46,7 +47,7 @@ def run(
     for name in ("query", "key", "sparse_indices", "scale_value"):
         if name not in arguments:
             raise CommandError(f"{inputs} lacks {name!r}")
-    result = qsmla.load(artifact)(value=None, **arguments)
+    result = qsmla.load(artifact, target)(value=None, **arguments)
     if isinstance(result, tuple):
         save_npz(output, attention_out=result[0], softmax_lse=result[1])
     else:

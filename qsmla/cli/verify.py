@@ -7,16 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
+import qsmla
 from qsmla.cli.generate import Shape, generated_call
-from qsmla.cli.options import JsonOption, TargetOption, TimeoutOption, spec_of, with_spec_options
+from qsmla.cli.options import JsonOption, RunTargetOption, TimeoutOption, spec_of, with_spec_options
 from qsmla.cli.report import CommandError, print_json
-from qsmla.compiler.artifact import Artifact
 from qsmla.compiler.build import DEFAULT_TIMEOUT_S
 from qsmla.compiler.build import compile as compile_kernel
-from qsmla.compiler.errors import ArtifactError
 from qsmla.runtime.checks import check_call
 from qsmla.runtime.compare import compare
-from qsmla.runtime.operator import LoadedKernel
+from qsmla.runtime.operator import LoadedKernel, resolve_target
 from qsmla.runtime.reference import attend
 
 
@@ -27,7 +26,7 @@ def verify(
         Path | None,
         typer.Argument(help="A .vmfb file; without it the kernel that the options name.", metavar="ARTIFACT"),
     ] = None,
-    target: TargetOption = "llvm-cpu",
+    target: RunTargetOption = None,
     batch: Annotated[int, typer.Option(min=1, help="Requests.", metavar="N")] = Shape.batch,
     query_tokens: Annotated[
         int, typer.Option(min=1, help="Query tokens of the longest request.", metavar="N")
@@ -48,20 +47,19 @@ def verify(
     if artifact is not None and fields:
         raise CommandError(f"{artifact} names a kernel and so do {', '.join(fields)}; give one of the two")
     if artifact is None:
-        built = compile_kernel(spec_of(fields), target, timeout=timeout)
-        if reason := built.unmet():
-            raise ArtifactError(f"{target} cannot be verified here: {reason}")
+        wanted = resolve_target(target or "llvm-cpu")
+        kernel = LoadedKernel(compile_kernel(spec_of(fields), wanted, timeout=timeout))
     else:
-        built = Artifact.load(artifact)
+        kernel = qsmla.load(artifact, target)
     shape = Shape(batch, query_tokens, kv_tokens, topk)
-    arguments = generated_call(built.spec, shape, seed) | {"return_softmax_lse": True}
-    output, lse = LoadedKernel(built)(**arguments)
+    arguments = generated_call(kernel.spec, shape, seed) | {"return_softmax_lse": True}
+    output, lse = kernel(**arguments)
     expected = attend(check_call(**arguments))
     found = compare(output, expected.output, expected.vmax, lse=lse, reference_lse=expected.lse)
     if as_json:
-        labels = [one.label for one in built.targets]
-        print_json({"label": built.spec.label, "targets": labels, "seed": seed, **found.to_dict()})
+        target_label = kernel.target.label
+        print_json({"label": kernel.spec.label, "target": target_label, "seed": seed, **found.to_dict()})
     else:
-        print(f"{built.spec.label}: {found}")
+        print(f"{kernel.spec.label}: {found}")
     if not found.passed:
-        raise CommandError(f"{built.spec.label} differs from the reference: {found}")
+        raise CommandError(f"{kernel.spec.label} differs from the reference: {found}")

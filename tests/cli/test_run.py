@@ -116,6 +116,7 @@ def test_verify_passes_an_artifact(qsmla, artifact):
 def test_verify_compiles_a_specification(qsmla):
     found = qsmla("verify", "--heads", 1, "--seed", 3, "--json").json
     assert (found["passed"], found["seed"], found["label"]) == (True, 3, KernelSpec(heads=1).label)
+    assert found["target"] == "llvm-cpu:host"
 
 
 def test_verify_finds_a_wrong_kernel(qsmla, artifact, monkeypatch):
@@ -136,7 +137,7 @@ def test_verify_finds_a_wrong_kernel(qsmla, artifact, monkeypatch):
 
 def test_verify_refuses_what_cannot_run(qsmla, artifact):
     assert "give one of the two" in qsmla("verify", artifact, "--heads", 1).complaint
-    assert "cannot be verified here" in qsmla("verify", "--heads", 1, "-t", "cuda").complaint
+    assert "this machine is" in qsmla("verify", "--heads", 1, "-t", "llvm-cpu:neoverse-n1").complaint
     assert qsmla("verify", artifact, "--topk", 0).status == 2
 
 

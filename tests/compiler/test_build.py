@@ -151,7 +151,7 @@ def test_compiler_without_a_word_or_a_file(reports, monkeypatch):
 
 
 def test_wrong_arguments():
-    with pytest.raises(TypeError, match="spec is a str; allowed: a KernelSpec"):
+    with pytest.raises(TypeError, match="spec is a str; allowed: a KernelSpec or an MlaSpec"):
         build.compile("kernel")
     with pytest.raises(ValueError, match="target is 'metal'"):
         build.compile(SPEC, "metal")

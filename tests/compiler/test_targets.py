@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from qsmla.compiler import cpu, toolchain
+from qsmla.compiler import cpu, drivers, toolchain
 from qsmla.compiler.targets import CUDA_ARCHITECTURES, Target, common_schedule, compile_flags, parse_targets
 from qsmla.compiler.vulkan import PROFILES
 from qsmla.ir.schedule import LINALG_FLOAT32, LINALG_QUERY
@@ -60,6 +60,12 @@ def test_compiler_takes_the_flags_without_a_word(label, tmp_path):
         assert any(target.executable in name for name in names)
 
 
+def test_vulkan_without_a_device_asks_for_a_profile(monkeypatch):
+    monkeypatch.setattr(drivers, "find", lambda kind: drivers.Found((), "there is no driver"))
+    with pytest.raises(ValueError, match=r"'vulkan', and here is no Vulkan device .*vulkan:lavapipe"):
+        Target.parse("vulkan")
+
+
 def test_defaults():
     assert Target.parse("llvm-cpu").label == "llvm-cpu:host"
     assert Target.parse("llvm-cpu").cpu_features == cpu.host().features
@@ -69,7 +75,6 @@ def test_defaults():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("vulkan", ["target is 'vulkan'", "vulkan:lavapipe"]),
         ("vulkan:", ["target is 'vulkan:'"]),
         ("vulkan:geforce", ["vulkan:geforce", "vulkan:ampere"]),
         ("llvm-cpu:z80", ["llvm-cpu:z80", "llvm-cpu:x86-64-v3"]),

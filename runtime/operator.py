@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import os
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from qsmla.compiler.artifact import Artifact
-from qsmla.compiler.build import compile
 from qsmla.compiler.errors import ArtifactError
 from qsmla.compiler.targets import Target
 from qsmla.ir.spec import KernelSpec
@@ -20,14 +17,12 @@ from qsmla.runtime.attributes import NO_LIMIT
 from qsmla.runtime.checks import AttentionCall, check_call
 from qsmla.runtime.device_array import DeviceArray
 from qsmla.runtime.execution import run_partition
+from qsmla.runtime.kernels import kernel_for, resolve_target, target_of
 from qsmla.runtime.lanes import Kernel
 from qsmla.runtime.limits import check_buffers
 from qsmla.runtime.output import DeviceOutput, HostOutput, Output
 from qsmla.runtime.work import Selection, partition, select, work
 from qsmla.runtime.workers import pool, worker_count
-
-_kernels: dict[tuple[KernelSpec, Target], Kernel] = {}
-_kernels_guard = threading.Lock()
 
 Array = npt.NDArray[Any] | DeviceArray
 Result = npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.float32]] | Any
@@ -125,7 +120,7 @@ def kv_quant_sparse_flash_attention(
     chosen = resolve_target(arguments.pop("target"))
     plan_words = arguments.pop("metadata")
     call, resident = _check(arguments, chosen)
-    return _run(call, resident, _kernel(call.spec, chosen), chosen, plan_words)
+    return _run(call, resident, kernel_for(call.spec, chosen), chosen, plan_words)
 
 
 def plan(*, num_cores: int | None = None, out: npt.NDArray[np.int32] | None = None, **arguments: Any) -> Any:
@@ -163,7 +158,7 @@ class LoadedKernel:
         self.artifact = artifact
         self.spec: KernelSpec = artifact.spec
         """What the kernel is specialised on."""
-        self.target = _target_of(artifact, target)
+        self.target = target_of(artifact, target)
         """What it runs on."""
         self._kernel = Kernel(artifact)
 
@@ -213,34 +208,6 @@ def load(path: str | os.PathLike[str], target: str | Target | None = None) -> Lo
     return LoadedKernel(Artifact.load(path), target)
 
 
-def _target_of(artifact: Artifact, wanted: str | Target | None) -> Target:
-    """The one of an artifact's targets that is wanted, if it runs here."""
-    name = wanted.label if isinstance(wanted, Target) else wanted
-    for target in artifact.targets:
-        if name is None or name in (target.kind, target.label):
-            if reason := target.unmet():
-                others = [other.label for other in artifact.targets if other.unmet() is None]
-                hint = f"; choose another of its targets: {', '.join(others)}" if others else ""
-                raise ArtifactError(f"the artifact for {target.label} cannot run here: {reason}{hint}")
-            return target
-    labels = ", ".join(target.label for target in artifact.targets)
-    raise ArtifactError(f"target is {name!r}; the artifact is compiled for {labels}")
-
-
-@functools.lru_cache(maxsize=64)
-def resolve_target(target: str | Target) -> Target:
-    """The target called `target`, if this machine runs it.
-
-    Raises:
-        TypeError: neither a string nor a Target.
-        ValueError: unknown, or nothing here runs it; the text says why.
-    """
-    chosen = target if isinstance(target, Target) else Target.parse(target)
-    if reason := chosen.unmet():
-        raise ValueError(f"target is {chosen.label!r}, which cannot run here: {reason}")
-    return chosen
-
-
 def _on_host(name: str, value: Any) -> Any:
     """An argument as the checks take it: what lies on a device is stood in for, but ids are read."""
     if not isinstance(value, DeviceArray):
@@ -269,16 +236,6 @@ def _check(arguments: dict[str, Any], target: Target) -> tuple[AttentionCall, di
             "out is an array of the host and query is on a device, where the results stay; allowed: None"
         )
     return check_call(**arguments), resident
-
-
-def _kernel(spec: KernelSpec, target: Target) -> Kernel:
-    """The kernel from memory, from the cache, or from the compiler."""
-    kernel = _kernels.get((spec, target))
-    if kernel is None:
-        artifact = compile(spec, target)
-        with _kernels_guard:
-            kernel = _kernels.setdefault((spec, target), Kernel(artifact))
-    return kernel
 
 
 def _run(

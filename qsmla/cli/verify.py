@@ -15,7 +15,8 @@ from qsmla.compiler.build import DEFAULT_TIMEOUT_S
 from qsmla.compiler.build import compile as compile_kernel
 from qsmla.runtime.checks import check_call
 from qsmla.runtime.compare import compare
-from qsmla.runtime.operator import LoadedKernel, resolve_target
+from qsmla.runtime.kernels import resolve_target
+from qsmla.runtime.operator import LoadedKernel
 from qsmla.runtime.reference import attend
 
 

@@ -9,7 +9,7 @@ from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.runtime.attributes import refuse
 from qsmla.runtime.fingerprint import fingerprint
 from qsmla.runtime.partition import MAX_CORES, Partition, check_words, plan_rows
-from qsmla.runtime.row_keys import Lengths, MlaAttributes, MlaLengths, check_integer, row_blocks, row_keys
+from qsmla.runtime.row_keys import Lengths, MlaAttributes, MlaLengths, check_integer, row_blocks
 from qsmla.runtime.workers import worker_count
 
 
@@ -131,7 +131,7 @@ def plan_mla(attributes: MlaAttributes, lengths: MlaLengths, num_cores: int | No
     """
     cores = worker_count() if num_cores is None else num_cores
     cores = check_integer("num_cores", cores, range(1, MAX_CORES + 1))
-    blocks = row_blocks(*row_keys(attributes, lengths), KEY_BLOCK)
+    blocks = row_blocks(attributes, lengths, KEY_BLOCK)
     return plan_rows(
         blocks, lengths.query, cores, mla_fingerprint(attributes, lengths), first_rows=lengths.first_rows
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from qsmla.runtime.lengths import INT32_MAX, as_lengths, check_counts, check_pre
 Lengths: TypeAlias = NDArray[np.int32] | NDArray[np.int64] | list[int] | tuple[int, ...]
 """One number a batch, or prefix sums; values of int32."""
 Counts: TypeAlias = NDArray[np.integer[Any]]
+
+_CHUNK: Final = 2**16
+"""Rows whose keys are worked out at once: what is needed on the way stays in the processor's cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,18 +155,43 @@ def row_keys(attributes: MlaAttributes, lengths: MlaLengths) -> tuple[Counts, Co
         batch b. Their dtype is int32 or int64.
     """
     rows = _Rows(attributes, lengths)
-    query, ori, cmp, residual = map(rows.widen, (lengths.query, lengths.ori, lengths.cmp, lengths.residual))
+    return _keys(attributes, rows.between(0, rows.count))
+
+
+def row_blocks(attributes: MlaAttributes, lengths: MlaLengths, key_block: int) -> NDArray[np.int32]:
+    """The key blocks of each query row, the original part's first; no block holds keys of both parts.
+
+    Returns:
+        int32 [rows], in the order of `row_keys`.
+    """
+    rows = _Rows(attributes, lengths)
+    blocks = np.empty(rows.count, np.int32)
+    for begin in range(0, rows.count, _CHUNK):
+        end = min(begin + _CHUNK, rows.count)
+        ori, cmp = _keys(attributes, rows.between(begin, end))
+        for keys in (ori, cmp):
+            # Not (keys + key_block - 1): that may overflow.
+            keys -= 1
+            keys //= key_block
+            keys += 1
+        np.add(ori, cmp, out=blocks[begin:end])
+    return blocks
+
+
+def _keys(attributes: MlaAttributes, rows: _Stretch) -> tuple[Counts, Counts]:
+    """Original and compressed keys of a stretch of rows."""
+    query, ori, cmp = rows.query, rows.ori, rows.cmp
     if attributes.ori_mask_mode == 0:
         ori_keys = rows.spread(ori)
     elif attributes.ori_mask_mode == 3:
         ori_keys = rows.diagonal(ori - query + 1)
     else:
-        ori_keys = _band(attributes, rows, query, ori)
+        ori_keys = _band(attributes, rows)
     if attributes.cmp_mask_mode == 0:
         cmp_keys = rows.spread(cmp)
     else:
         # Never more than cmp: the last row sees (cmp * ratio + residual) / ratio, and residual < ratio.
-        cmp_keys = rows.diagonal(cmp * attributes.cmp_ratio + residual - query + 1)
+        cmp_keys = rows.diagonal(cmp * attributes.cmp_ratio + rows.residual - query + 1)
         cmp_keys //= attributes.cmp_ratio
     for keys, topk in ((ori_keys, attributes.ori_topk), (cmp_keys, attributes.cmp_topk)):
         np.maximum(keys, 0, out=keys)
@@ -172,60 +200,67 @@ def row_keys(attributes: MlaAttributes, lengths: MlaLengths) -> tuple[Counts, Co
     return ori_keys, cmp_keys
 
 
-def row_blocks(ori_keys: Counts, cmp_keys: Counts, key_block: int) -> Counts:
-    """The key blocks of each row, the original part's first; a block never holds keys of both parts.
-
-    Returns:
-        integers [rows].
-    """
-    blocks, cmp_blocks = ori_keys - 1, cmp_keys - 1
-    for part in (blocks, cmp_blocks):
-        # Not (keys + key_block - 1): that may overflow.
-        part //= key_block
-        part += 1
-    blocks += cmp_blocks
-    return blocks
-
-
 class _Rows:
-    """Numbers of batches, spread over the batches' rows."""
+    """All rows of a call, to be taken in stretches."""
 
     def __init__(self, attributes: MlaAttributes, lengths: MlaLengths) -> None:
-        rows = int(lengths.query.sum(dtype=np.int64))
+        self._lengths = lengths
+        self._ends = np.cumsum(lengths.query, dtype=np.int64)
+        self.count = int(self._ends[-1]) if len(self._ends) else 0
         query, ori, cmp = (int(part.max(initial=0)) for part in (lengths.query, lengths.ori, lengths.cmp))
         # No number on the way to the keys is larger; a million rows of int32 take half the time of int64.
-        largest = rows + max(2 * (query + ori), query + (cmp + 1) * attributes.cmp_ratio)
+        largest = self.count + max(2 * (query + ori), query + (cmp + 1) * attributes.cmp_ratio)
         self._dtype: np.dtype[Any] = np.dtype(np.int32 if largest <= INT32_MAX else np.int64)
-        self._query = lengths.query
-        ends = np.cumsum(lengths.query, dtype=self._dtype)
-        self._starts = ends - lengths.query
-        self._places = np.arange(rows, dtype=self._dtype)
 
-    def widen(self, values: NDArray[np.int32]) -> Counts:
-        """The values in a dtype in which the sums do not overflow."""
-        return values.astype(self._dtype)
+    def between(self, begin: int, end: int) -> _Stretch:
+        """Rows begin..end - 1, as they stand in order."""
+        first = int(self._ends.searchsorted(begin, side="right"))
+        last = int(self._ends.searchsorted(end, side="left")) + 1
+        lengths, ends = self._lengths, self._ends[first:last]
+        parts = (lengths.query, lengths.ori, lengths.cmp, lengths.residual)
+        query, ori, cmp, residual = (part[first:last].astype(self._dtype) for part in parts)
+        starts = ends - query
+        counts = np.minimum(ends, end) - np.maximum(starts, begin)
+        places = np.arange(begin, end, dtype=self._dtype)
+        return _Stretch(query, ori, cmp, residual, starts.astype(self._dtype), counts, places)
+
+
+@dataclass(frozen=True, eq=False)
+class _Stretch:
+    """Consecutive rows; arrays over the batches that they belong to, and `places` over the rows."""
+
+    query: Counts
+    ori: Counts
+    cmp: Counts
+    residual: Counts
+    starts: Counts
+    """Place of each batch's first row among all rows in order."""
+    counts: NDArray[np.int64]
+    """Rows of each batch that belong to the stretch."""
+    places: Counts
 
     def spread(self, values: Counts) -> Counts:
         """values[b] for each row of batch b."""
-        return np.repeat(values, self._query)
+        return np.repeat(values, self.counts)
 
     def diagonal(self, values: Counts) -> Counts:
         """values[b] + s for row s of batch b."""
-        spread = self.spread(values - self._starts)
-        spread += self._places
+        spread = self.spread(values - self.starts)
+        spread += self.places
         return spread
 
 
-def _band(attributes: MlaAttributes, rows: _Rows, query: Counts, ori: Counts) -> Counts:
+def _band(attributes: MlaAttributes, rows: _Stretch) -> Counts:
     """Keys in [t - left, t + right + 1), cut to [0, ori); negative where that is empty."""
     # Beyond the longest sequence a window is no wider, and its sums might overflow.
-    left = min(attributes.ori_win_left, ori.max(initial=0))
-    right = min(attributes.ori_win_right, query.max(initial=0))
-    end = rows.spread(ori)
+    left = min(attributes.ori_win_left, int(rows.ori.max(initial=0)))
+    right = min(attributes.ori_win_right, int(rows.query.max(initial=0)))
+    diagonal = rows.ori - rows.query
+    end = rows.spread(rows.ori)
     if right >= 0:
-        np.minimum(end, rows.diagonal(ori - query + right + 1), out=end)
+        np.minimum(end, rows.diagonal(diagonal + right + 1), out=end)
     if left >= 0:
-        first = rows.diagonal(ori - query - left)
+        first = rows.diagonal(diagonal - left)
         end -= np.maximum(first, 0, out=first)
     return end
 

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from qsmla.runtime.metadata import mla_fingerprint, plan_mla, quant_sparse_flash_mla_metadata
-from qsmla.runtime.row_keys import MlaAttributes, MlaLengths, row_blocks, row_keys
+from qsmla.runtime.row_keys import MlaAttributes, MlaLengths, row_blocks
 
 CORES: Final = (2, 8, 64, 132)
 FIXED_OVERHEAD: Final = 5
@@ -116,7 +116,7 @@ def balance_table() -> Table:
         cells = []
         for cores in CORES:
             partition = plan_mla(attributes, lengths, cores)
-            blocks = row_blocks(*row_keys(attributes, lengths), partition.key_block)
+            blocks = row_blocks(attributes, lengths, partition.key_block)
             other = request_balance(blocks, lengths.query, cores, partition.row_overhead)
             cells.append(f"{partition.balance:.4f} | {other:.4f}")
         table.add_row(name, *cells)

@@ -19,7 +19,7 @@ from qsmla.cli.report import CommandError, print_json
 from qsmla.runtime.metadata import plan_mla, quant_sparse_flash_mla_metadata
 from qsmla.runtime.npz import load_npz
 from qsmla.runtime.partition import Cursor, Partition, Pieces
-from qsmla.runtime.row_keys import MlaAttributes, MlaLengths, row_blocks, row_keys
+from qsmla.runtime.row_keys import MlaAttributes, MlaLengths, row_blocks
 
 _HELP: Final = {
     "num_heads_q": "Query heads, 1..128.",
@@ -129,7 +129,7 @@ def metadata(
     attributes = MlaAttributes(**{name: arguments.pop(name) for name in names & arguments.keys()})
     lengths = MlaLengths.resolve(attributes, **arguments)
     partition = plan_mla(attributes, lengths, num_cores)
-    blocks = row_blocks(*row_keys(attributes, lengths), partition.key_block)
+    blocks = row_blocks(attributes, lengths, partition.key_block)
     pieces = partition.pieces(blocks, lengths.query)
     if plot is not None:
         from qsmla.cli.plot_partition import plot_partition

@@ -186,8 +186,21 @@ def test_keys_by_hand(arguments: dict[str, Any], ori: list[int], cmp: list[int])
 
 
 def test_blocks_of_the_parts_are_counted_apart() -> None:
-    ori, cmp = np.array([0, 1, 256, 257, INT32_MAX], np.int32), np.array([0, 1, 0, 255, INT32_MAX], np.int32)
-    assert row_blocks(ori, cmp, 256).tolist() == [0, 2, 1, 3, 2**24]
+    lengths = {
+        "seqused_q": int32(1, 1, 1, 1, 1),
+        "seqused_ori_kv": int32(0, 1, 256, 257, INT32_MAX),
+        "seqused_cmp_kv": int32(0, 1, 0, 255, INT32_MAX),
+    }
+    assert row_blocks(*resolve(lengths), 256).tolist() == [0, 2, 1, 3, 2**24]
+
+
+def test_blocks_of_many_rows_follow_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = np.random.default_rng(0).integers(0, 9, 300).astype(np.int32)
+    call = resolve({"seqused_q": query, "seqused_ori_kv": query * 100, "ori_mask_mode": 3})
+    ori, _ = row_keys(*call)
+    for chunk in (1, 7, 64, 10_000):
+        monkeypatch.setattr("qsmla.runtime.row_keys._CHUNK", chunk)
+        assert row_blocks(*call, 256).tolist() == [-(-keys // 256) for keys in ori.tolist()]
 
 
 @pytest.mark.parametrize("mask", [0, 3, 4])

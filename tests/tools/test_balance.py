@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from qsmla.runtime.metadata import plan_mla
-from qsmla.runtime.row_keys import row_blocks, row_keys
+from qsmla.runtime.row_keys import row_blocks
 from qsmla.tools import balance
 
 
@@ -42,7 +42,7 @@ def test_request_balance_counts_what_the_rows_have_of_each_block() -> None:
 def test_planner_is_never_less_even_than_whole_requests(name: str, cores: int) -> None:
     attributes, lengths = balance.typed(balance.workloads()[name])
     partition = plan_mla(attributes, lengths, cores)
-    blocks = row_blocks(*row_keys(attributes, lengths), partition.key_block)
+    blocks = row_blocks(attributes, lengths, partition.key_block)
     other = balance.request_balance(blocks, lengths.query, cores, partition.row_overhead)
     assert 1 <= partition.balance < 1.07
     assert partition.balance <= other

@@ -39,8 +39,8 @@ def refuse_kind(name: str, value: object, allowed: object) -> NoReturn:
     raise TypeError(f"{name} is {came}; allowed: {allowed}")
 
 
-def resolve_scale(scale_value: Any) -> float:
-    """The score's factor as the kernels see it: a Python float that is exact in float32.
+def resolve_scale(scale_value: Any, name: str = "scale_value") -> float:
+    """A factor as the kernels see it: a Python float that is exact in float32.
 
     Raises:
         TypeError: not a real number (bool, complex, array, text).
@@ -50,13 +50,13 @@ def resolve_scale(scale_value: Any) -> float:
         if not isinstance(scale_value, (numbers.Real, np.floating, ml_dtypes.bfloat16)) or isinstance(
             scale_value, (bool, np.bool_)
         ):
-            refuse_kind("scale_value", scale_value, "a finite real number")
+            refuse_kind(name, scale_value, "a finite real number")
         try:
             scale_value = float(scale_value)
         except OverflowError:
-            refuse("scale_value", scale_value, "a number that is finite in float32")
+            refuse(name, scale_value, "a number that is finite in float32")
     if not math.isfinite(scale_value) or abs(scale_value) > _LARGEST_FLOAT32:
-        refuse("scale_value", scale_value, "a number that is finite in float32")
+        refuse(name, scale_value, "a number that is finite in float32")
     return float(np.float32(scale_value))
 
 

@@ -131,7 +131,7 @@ def check_call(
     output_shape = (*query_array.shape[:-1], NOPE_DIM)
     if out is not None:
         inputs = (query, key, sparse_indices, block_table, actual_seq_lengths_query, actual_seq_lengths_kv)
-        _check_out(out, output_shape, query_array.dtype, inputs)
+        check_out(out, output_shape, query_array.dtype, inputs)
     return AttentionCall(
         spec=spec,
         query=query_array.reshape(rows, *query_array.shape[-2:]),
@@ -188,14 +188,23 @@ def _check_key(spec: KernelSpec, key: npt.NDArray[Any], batch: int | None) -> np
     else:
         check_shape("key", key, ("block_num", "block_size", 1, ROW_BYTES))
         page_size = key.shape[1]
-        if page_size % 16 or not 16 <= page_size <= 1024:
-            refuse("key's block_size", page_size, "multiples of 16, 16..1024")
+        check_page_size("key", page_size)
         if page_size % spec.sparse_block_size:
             refuse("sparse_block_size", spec.sparse_block_size, f"divisors of key's block_size {page_size}")
         rows = key.shape[0] * page_size
     if rows > INT32_MAX:
         refuse("key's number of rows", rows, f"at most {INT32_MAX}")
     return key[..., 0, :].view(np.uint8)
+
+
+def check_page_size(name: str, page_size: int) -> None:
+    """Refuse a block_size of the cache `name` that is no multiple of 16 up to 1024.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if page_size % 16 or not 16 <= page_size <= 1024:
+        refuse(f"{name}'s block_size", page_size, "multiples of 16, 16..1024")
 
 
 def _check_value(value: npt.NDArray[Any], key: npt.NDArray[Any]) -> None:
@@ -256,10 +265,22 @@ def _check_kv_lengths(
     return checked, None
 
 
-def _check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any], inputs: tuple[Any, ...]) -> None:
+def check_out(
+    out: Any,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    inputs: tuple[Any, ...],
+    why: str = "query's dtype ",
+) -> None:
+    """Check the caller's array for the result; `why` says where its dtype comes from.
+
+    Raises:
+        TypeError: not an array, or of another dtype.
+        ValueError: another shape, not writable, or memory that is shared among elements or with an input.
+    """
     array = as_array("out", out)
     if array.dtype != dtype:
-        raise TypeError(f"out is dtype {array.dtype}; allowed: query's dtype {dtype}")
+        raise TypeError(f"out is dtype {array.dtype}; allowed: {why}{dtype}")
     check_shape("out", array, shape)
     if not array.flags.writeable:
         raise ValueError("out is read-only; allowed: a writable array")

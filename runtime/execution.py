@@ -25,7 +25,9 @@ class Work:
     """The rows to compute, in the order of the partition, and where their inputs and outputs lie."""
 
     inputs: Sequence[npt.NDArray[Any] | rt.HalBufferView]
-    """The kernel's tensors in front of the scale; views are those of the one lane's device."""
+    """The tensors of `attend` in front of the scale; views are those of the one lane's device."""
+    fold_inputs: Sequence[npt.NDArray[Any]] = ()
+    """The tensors of `fold` behind the partial results."""
     scale: float
     heads: int
     output_row: npt.NDArray[np.int64]
@@ -74,7 +76,7 @@ class _Execution:
         self._work = work
         self._partition = partition
         self._slots = Slots(partition.slots, work.heads)
-        self._inputs: dict[Lane, list[rt.HalBufferView]] = {}
+        self._inputs: dict[Lane, _Inputs] = {}
 
     def do_range(self, core: CoreRange, lane: Lane, check: Check) -> None:
         """One core's rows: the rest of a split row, whole rows, the beginning of a split row."""
@@ -101,9 +103,7 @@ class _Execution:
         """The work on a lane, its inputs brought there once."""
         inputs = self._inputs.get(lane)
         if inputs is None:
-            given = self._work.inputs
-            inputs = [lane.device.view(one) if isinstance(one, np.ndarray) else one for one in given]
-            self._inputs[lane] = inputs
+            inputs = self._inputs[lane] = _Inputs(lane, self._work)
         return _LaneRun(lane, self._kernel, self._work, inputs, check)
 
     def _place(self, batch: int, row: int) -> int:
@@ -113,12 +113,19 @@ class _Execution:
         return int(self._work.first_in_order[batch]) + row
 
 
+class _Inputs:
+    """What the kernel's functions take beside work items and partial results, where a lane reads it."""
+
+    def __init__(self, lane: Lane, work: Work) -> None:
+        view = lane.device.view
+        self.attend = [view(one) if isinstance(one, np.ndarray) else one for one in work.inputs]
+        self.fold = [view(array) for array in work.fold_inputs]
+
+
 class _LaneRun:
     """One task on one lane, with the call's inputs as the lane's device sees them."""
 
-    def __init__(
-        self, lane: Lane, kernel: Kernel, work: Work, inputs: list[rt.HalBufferView], check: Check
-    ) -> None:
+    def __init__(self, lane: Lane, kernel: Kernel, work: Work, inputs: _Inputs, check: Check) -> None:
         self._device = lane.device
         self._functions = lane.load(kernel)
         self._work = work
@@ -181,14 +188,16 @@ class _LaneRun:
         items[:, 0] = work.output_row[rows][each]
         items[:, 1] = work.batch[rows][each]
         items[:, 2] = np.arange(len(each)) - (np.cumsum(blocks) - blocks - first_block)[each]
-        return self._functions.attend(self._inputs, work.scale, self._device.view(items))
+        return self._functions.attend(self._inputs.attend, work.scale, self._device.view(items))
 
     def _fold(
         self, partials: Partials, spans: npt.NDArray[np.int64], output_rows: npt.NDArray[np.int64]
     ) -> None:
         self._check()
         longest = int(spans[:, 1].max())
-        output, lse = self._functions.fold(partials, self._device.view(spans.astype(np.int32)), longest)
+        places = spans.astype(np.int32)  # named: a CPU may read it in place, so it has to live until then
+        view = self._device.view(places)
+        output, lse = self._functions.fold(partials, self._inputs.fold, view, longest)
         self._work.output.put(output_rows, self._device, output, lse)
 
 

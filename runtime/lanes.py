@@ -73,11 +73,11 @@ class LoadedKernel:
         return Partials(*self._call(self._attend, arguments, 3))
 
     def fold(
-        self, partials: Partials, spans: rt.HalBufferView, longest: int
+        self, partials: Partials, inputs: Sequence[rt.HalBufferView], spans: rt.HalBufferView, longest: int
     ) -> tuple[rt.HalBufferView, rt.HalBufferView]:
-        """Output and log-sum-exp of rows, from their partial results."""
-        arguments = rt.VmVariantList(5)
-        for view in partials:
+        """Output and log-sum-exp of rows, from their partial results and the operator's own `inputs`."""
+        arguments = rt.VmVariantList(len(inputs) + 5)
+        for view in (*partials, *inputs):
             arguments.push_ref(view)
         arguments.push_ref(spans)
         arguments.push_int(longest)

@@ -115,7 +115,14 @@ def check_prefix_sums(name: str, sums: npt.NDArray[np.int32], upper: int, meanin
 
 
 def as_block_table(
-    value: Any, kv_lengths: npt.NDArray[np.int32], page_size: int, pages: int
+    value: Any,
+    kv_lengths: npt.NDArray[np.int32],
+    page_size: int,
+    pages: int,
+    *,
+    name: str = "block_table",
+    lengths_name: str = "actual_seq_lengths_kv",
+    cache_name: str = "key",
 ) -> npt.NDArray[np.int32]:
     """The block table as int32 [B, width], each entry in use checked; the others are never looked at.
 
@@ -123,17 +130,12 @@ def as_block_table(
         TypeError: neither an int32 nor an int64 array.
         ValueError: wrong shape, or an entry in use is no page of the cache.
     """
-    table = as_array("block_table", value)
+    table = as_array(name, value)
     if table.dtype != _INT32:
-        _check_int64("block_table", table)
-    check_shape("block_table", table, (len(kv_lengths), "width >= ceil(max kv_len / block_size)"))
+        _check_int64(name, table)
+    check_shape(name, table, (len(kv_lengths), "width >= ceil(max kv_len / block_size)"))
     width = table.shape[1]
-    check_counts(
-        "actual_seq_lengths_kv",
-        kv_lengths,
-        min(width * page_size, INT32_MAX),
-        "block_table's width in tokens",
-    )
+    check_counts(lengths_name, kv_lengths, min(width * page_size, INT32_MAX), f"{name}'s width in tokens")
     unsigned: npt.NDArray[Any] = table.view(np.uint32 if table.dtype == _INT32 else np.uint64)
     inside = unsigned < pages
     if np.count_nonzero(inside) != inside.size:
@@ -142,7 +144,8 @@ def as_block_table(
         wrong = used & ~inside
         if wrong.any():
             row, page = (int(n) for n in np.argwhere(wrong)[0])
-            refuse(f"block_table[{row}, {page}]", int(table[row, page]), f"0..{pages - 1}, the pages of key")
+            allowed = f"0..{pages - 1}, the pages of {cache_name}"
+            refuse(f"{name}[{row}, {page}]", int(table[row, page]), allowed)
     # What does not fit wraps: it is behind the last used page.
     return table.astype(np.int32, copy=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -65,10 +65,7 @@ def row_geometry(call: AttentionCall) -> RowGeometry:
 
 def valid_counts(call: AttentionCall, geometry: RowGeometry) -> npt.NDArray[np.int32]:
     """How many of each row's ids select at least one token, int32 [rows]."""
-    counts = np.empty(len(call.indices), np.int32)
-    for rows in _chunks(call.indices.shape):
-        np.add.reduce(_valid(call, geometry, rows), axis=1, dtype=np.int32, out=counts[rows])
-    return counts
+    return count_valid(call.indices, lambda rows: _valid(call, geometry, rows))
 
 
 def compact(call: AttentionCall, geometry: RowGeometry) -> npt.NDArray[np.int32]:
@@ -76,17 +73,33 @@ def compact(call: AttentionCall, geometry: RowGeometry) -> npt.NDArray[np.int32]
 
     The call's own array if it is so already.
     """
-    indices = call.indices
+    return valid_first(call.indices, lambda rows: _valid(call, geometry, rows))
+
+
+def count_valid(
+    indices: npt.NDArray[np.int32], valid: Callable[[slice], npt.NDArray[np.bool_]]
+) -> npt.NDArray[np.int32]:
+    """How many ids of each row are valid, int32 [rows]; `valid` says which of some rows are, [rows, K]."""
+    counts = np.empty(len(indices), np.int32)
+    for rows in _chunks(indices.shape):
+        np.add.reduce(valid(rows), axis=1, dtype=np.int32, out=counts[rows])
+    return counts
+
+
+def valid_first(
+    indices: npt.NDArray[np.int32], valid: Callable[[slice], npt.NDArray[np.bool_]]
+) -> npt.NDArray[np.int32]:
+    """The indices with each row's valid ids first, in their order, and -1 behind them; as they are if so."""
     result = None
     for rows in _chunks(indices.shape):
-        valid = _valid(call, geometry, rows)
-        if np.count_nonzero(valid) == valid.size or _is_compact(indices[rows], valid):
+        is_valid = valid(rows)
+        if np.count_nonzero(is_valid) == is_valid.size or _is_compact(indices[rows], is_valid):
             continue
         if result is None:
             result = indices.copy()
-        packed = np.full(valid.shape, -1, np.int32)
-        in_front = np.arange(valid.shape[1]) < np.count_nonzero(valid, axis=1)[:, None]
-        packed[in_front] = indices[rows][valid]
+        packed = np.full(is_valid.shape, -1, np.int32)
+        in_front = np.arange(is_valid.shape[1]) < np.count_nonzero(is_valid, axis=1)[:, None]
+        packed[in_front] = indices[rows][is_valid]
         result[rows] = packed
     return indices if result is None else result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import traceback
 import warnings
@@ -62,8 +63,16 @@ def show_warnings_as_lines() -> None:
 
 
 def print_json(value: Any) -> None:
-    """`value` as indented JSON on standard output."""
-    print(json.dumps(value, indent=2))
+    """`value` as indented JSON on standard output; a number that is not finite, which JSON lacks, is null."""
+    print(json.dumps(_finite(value), indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_pairs(pairs: Mapping[str, Any]) -> None:

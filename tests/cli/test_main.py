@@ -169,3 +169,8 @@ def test_main_gives_back_the_status(tmp_path):
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == f"qsmla: {tmp_path / 'none'}: No such file or directory\n"
     assert cli.main(["--version"]) == 0
+
+
+def test_numbers_that_json_lacks_are_null(capsys):
+    report.print_json({"a": float("inf"), "b": [float("nan"), 1.5], "c": (True, None, "x")})
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1.5], "c": [True, None, "x"]}

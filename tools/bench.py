@@ -1,8 +1,8 @@
 """How long a call takes, beside PyTorch on the same maths: `python -m qsmla.tools.bench`.
 
-All contenders run in one process, in turn, round after round, each round on another set of selected
-tokens of a cache far larger than the processor's own; so the machine's drift and noise fall on all of them, and
-the ratios of the medians are what to read. A contender's result is checked before it is timed. PyTorch is
+All contenders run in one process, in turn, round after round, each round on another set of selected tokens
+of a cache far larger than the processor's own. The machine's drift and noise fall on all of them, so the
+ratios of the medians are what to read. A contender's result is checked before it is timed. PyTorch is
 optional: `pip install torch==2.13.0` (the CPU build).
 """
 
@@ -115,7 +115,8 @@ def product(case: Case) -> Call:
 
     def call(index_set: int) -> npt.NDArray[np.float32]:
         output = qsmla.kv_quant_sparse_flash_attention(**arguments(case, index_set))
-        return np.asarray(output)[0]
+        rows: npt.NDArray[np.float32] = np.asarray(output)[0]
+        return rows
 
     return call
 

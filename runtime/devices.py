@@ -31,6 +31,15 @@ def importable(array: npt.NDArray[Any]) -> bool:
     return bool(array.flags.c_contiguous) and array.ctypes.data % ALIGNMENT == 0 and array.size > 0
 
 
+def aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array, or a copy of it, where a CPU device can read it in place."""
+    if importable(array):
+        return array
+    copy = aligned_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
 def element_type(dtype: np.dtype[Any]) -> int:
     """IREE's number for a dtype of a kernel's argument."""
     return int(_ELEMENT_TYPES[dtype.name])

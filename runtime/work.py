@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qsmla.ir.schedule import KEY_BLOCK
-from qsmla.runtime.arrays import aligned_empty
 from qsmla.runtime.checks import AttentionCall
-from qsmla.runtime.devices import element_type, importable
+from qsmla.runtime.devices import aligned, element_type, importable
 from qsmla.runtime.execution import Work
 from qsmla.runtime.fingerprint import check_fingerprint, fingerprint
 from qsmla.runtime.output import Output
@@ -119,8 +118,8 @@ def work(
         arrays["block_table"] = call.block_table
     arrays |= {"query_lengths": call.query_lengths, "kv_lengths": call.kv_lengths}
     if in_place:
-        _warn_of_copies(call.key)
-        arrays = {name: _aligned(array) for name, array in arrays.items()}
+        warn_of_copies("key", call.key, stacklevel=5)
+        arrays = {name: aligned(array) for name, array in arrays.items()}
     inputs: dict[str, npt.NDArray[Any] | rt.HalBufferView] = dict(arrays)
     for name, buffer in (resident or {}).items():
         array = arrays[name]
@@ -138,21 +137,13 @@ def work(
     )
 
 
-def _aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array, or a copy of it, where a CPU device can read it in place."""
-    if importable(array):
-        return array
-    copy = aligned_empty(array.shape, array.dtype)
-    copy[...] = array
-    return copy
-
-
-def _warn_of_copies(key: npt.NDArray[np.uint8]) -> None:
-    if not importable(key) and key.size:
+def warn_of_copies(name: str, cache: npt.NDArray[np.uint8], stacklevel: int) -> None:
+    """Warn if a CPU cannot read the cache where it lies; `stacklevel` leads from here to the user's call."""
+    if not importable(cache) and cache.size:
         # Python shows a warning once per place in the code, so once per process.
         warnings.warn(
-            f"key ({key.nbytes >> 20} MiB) is copied at every call, because it is not a contiguous array on "
-            "a 64-byte boundary; allocate the cache with qsmla.aligned_empty to have it read in place",
+            f"{name} ({cache.nbytes >> 20} MiB) is copied at every call, because it is not a contiguous array "
+            "on a 64-byte boundary; allocate the cache with qsmla.aligned_empty to have it read in place",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=stacklevel,
         )

@@ -149,9 +149,11 @@ def _cmp_range(call: MlaCall, batch: int, row: int) -> tuple[int, int]:
 def _codes(part: Part, batch: int, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
     """The codes [n, 512] of some tokens of a batch."""
     if part.block_table is None:
-        return part.cache[part.starts[batch] + tokens]
+        rows: npt.NDArray[np.uint8] = part.cache[part.starts[batch] + tokens]
+        return rows
     page_size = part.cache.shape[1]
-    return part.cache[part.block_table[batch, tokens // page_size], tokens % page_size]
+    rows = part.cache[part.block_table[batch, tokens // page_size], tokens % page_size]
+    return rows
 
 
 def _decoded(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:

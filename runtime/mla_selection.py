@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +47,7 @@ def select(call: MlaCall) -> MlaSelection:
     counts = call.lengths.query.astype(np.int64)
     batch = np.arange(len(counts), dtype=np.int32).repeat(counts)
     row_in_batch = np.arange(len(batch)) - (np.cumsum(counts) - counts)[batch]
-    output_row = call.lengths.first_rows[batch] + row_in_batch
+    output_row = call.lengths.first_rows.astype(np.int64)[batch] + row_in_batch
     ranges = np.zeros((len(call.query), 7), np.int32)
     first, seen = seen_tokens(call.attributes, call.lengths, batch, row_in_batch)
     planned_blocks, blocks, keys = np.zeros((3, len(batch)), np.int64)
@@ -55,7 +55,8 @@ def select(call: MlaCall) -> MlaSelection:
     for name, part in call.parts.items():
         columns = ranges[:, _COLUMN[name] : _COLUMN[name] + 3]
         columns[output_row] = np.stack([part.starts[batch], first[name], first[name] + seen[name]], axis=1)
-        planned, attended = seen[name], seen[name]
+        planned: Integers = seen[name]
+        attended: npt.NDArray[np.integer[Any]] = planned
         if part.indices is not None:
             valid = _Valid(part.indices, columns[:, 1], columns[:, 2])
             planned = np.minimum(planned, part.indices.shape[1])

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from qsmla.compiler.artifact import Artifact
 from qsmla.compiler.errors import ArtifactError
 from qsmla.compiler.targets import Target
-from qsmla.ir.spec import KernelSpec
+from qsmla.ir.spec import KernelSpec, MlaSpec
 from qsmla.runtime.attributes import NO_LIMIT
 from qsmla.runtime.checks import AttentionCall, check_call
 from qsmla.runtime.device_array import DeviceArray
@@ -20,6 +20,7 @@ from qsmla.runtime.execution import run_partition
 from qsmla.runtime.kernels import kernel_for, resolve_target, target_of
 from qsmla.runtime.lanes import Kernel
 from qsmla.runtime.limits import check_buffers
+from qsmla.runtime.mla_operator import LoadedMla
 from qsmla.runtime.output import DeviceOutput, HostOutput, Output
 from qsmla.runtime.work import Selection, partition, select, work
 from qsmla.runtime.workers import pool, worker_count
@@ -194,18 +195,22 @@ class LoadedKernel:
         return _run(call, resident, self._kernel, self.target, metadata)
 
 
-def load(path: str | os.PathLike[str], target: str | Target | None = None) -> LoadedKernel:
+def load(path: str | os.PathLike[str], target: str | Target | None = None) -> LoadedKernel | LoadedMla:
     """Load an artifact; needs no compiler.
 
     Args:
         path: a .vmfb file that qsmla wrote.
         target: which of its targets to run on, by kind or whole name; None: the first it was compiled for.
 
+    Returns:
+        what is called like the operator whose kernel it is.
+
     Raises:
         ArtifactError: not an artifact, damaged, of another version, not for this machine or for `target`.
         OSError: the file cannot be read.
     """
-    return LoadedKernel(Artifact.load(path), target)
+    artifact = Artifact.load(path)
+    return (LoadedMla if isinstance(artifact.spec, MlaSpec) else LoadedKernel)(artifact, target)
 
 
 def _on_host(name: str, value: Any) -> Any:

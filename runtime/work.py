@@ -142,8 +142,9 @@ def warn_of_copies(name: str, cache: npt.NDArray[np.uint8], stacklevel: int) -> 
     if not importable(cache) and cache.size:
         # Python shows a warning once per place in the code, so once per process.
         warnings.warn(
-            f"{name} ({cache.nbytes >> 20} MiB) is copied at every call, because it is not a contiguous array "
-            "on a 64-byte boundary; allocate the cache with qsmla.aligned_empty to have it read in place",
+            f"{name} ({cache.nbytes >> 20} MiB) is copied at every call, because it is not a contiguous "
+            "array on a 64-byte boundary; allocate the cache with qsmla.aligned_empty to have it read in "
+            "place",
             RuntimeWarning,
             stacklevel=stacklevel,
         )

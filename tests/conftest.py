@@ -24,6 +24,13 @@ def _compiler_digest() -> str:
 # stays untouched.
 os.environ.setdefault("QSMLA_CACHE_DIR", str(_ROOT / "build" / "test-cache" / _compiler_digest()))
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--whole-matrix", action="store_true", help="run every case of the matrix on every target"
+    )
+
+
 # Compiling the first example of a property takes seconds.
 hypothesis.settings.register_profile("qsmla", deadline=None)
 hypothesis.settings.load_profile("qsmla")

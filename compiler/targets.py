@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Final
 
 from qsmla.compiler import cpu, drivers
 from qsmla.compiler.vulkan import PROFILES, VulkanDevice
-from qsmla.ir.schedule import LINALG_FLOAT32, LINALG_QUERY, Schedule
+from qsmla.ir.schedule import AVX2, LINALG_FLOAT32, LINALG_QUERY, Schedule
 
 CUDA_ARCHITECTURES: Final = ("sm_80", "sm_86", "sm_89", "sm_120")
 """Compute capabilities that IREE compiles for; Hopper runs the PTX of sm_80 and sm_89."""
+
+_AVX2_FEATURES: Final = {"avx2", "fma", "f16c"}
 
 
 @dataclass(frozen=True)
@@ -100,9 +102,11 @@ class Target:
         return (f"--iree-cuda-target={self.name}",) if self.kind == "cuda" else ()
 
     @property
-    def schedule(self) -> Schedule:
-        """How kernels are arranged for this target when it is compiled alone."""
-        return LINALG_FLOAT32 if self.kind == "llvm-cpu" else LINALG_QUERY
+    def schedules(self) -> tuple[Schedule, ...]:
+        """How kernels may be arranged for this target when it is compiled alone, the fastest first."""
+        if self.kind != "llvm-cpu":
+            return (LINALG_QUERY,)
+        return (AVX2, LINALG_FLOAT32) if _AVX2_FEATURES.issubset(self.cpu_features) else (LINALG_FLOAT32,)
 
     def unmet(self) -> str | None:
         """Why this machine cannot run what was compiled for this target, in one sentence; None if it can."""
@@ -214,9 +218,9 @@ def parse_targets(target: str | Target | Iterable[str | Target]) -> tuple[Target
     return targets
 
 
-def common_schedule(targets: Sequence[Target]) -> Schedule:
-    """The schedule of an artifact for all of `targets`: their own if they agree, else the portable one."""
-    own = {target.schedule for target in targets}
+def common_schedule(targets: Sequence[Target], operator: str) -> Schedule:
+    """The schedule of an operator's artifact for all of `targets`: their own if they agree, else portable."""
+    own = {next(one for one in target.schedules if one.serves(operator)) for target in targets}
     return own.pop() if len(own) == 1 else LINALG_QUERY
 
 

@@ -62,6 +62,7 @@ def render(
     template = _environment().get_template(f"{spec.operator}.mlir.j2")
     return template.render(
         spec=spec,
+        schedule=schedule,
         label=spec.label,
         reflection=_string_attributes(reflection or {}),
         module_attributes=module_attributes,

@@ -56,7 +56,7 @@ def test_loading_gives_back_what_was_compiled(artifact, tmp_path):
     assert loaded.cpu_features == cpu.host().features
     assert loaded.versions["iree-base-compiler"] == toolchain.compiler_version()
     assert [target.label for target in loaded.targets] == ["llvm-cpu:host"]
-    assert loaded.schedule == loaded.targets[0].schedule
+    assert loaded.schedule == loaded.targets[0].schedules[0]
 
 
 def test_record_survives_json(artifact):

@@ -108,7 +108,7 @@ def check_mla_call(
         TypeError: an argument is of the wrong kind or dtype; the text names it.
         ValueError: an argument has a value or shape that is not allowed; the text names it.
     """
-    query = _check_query(q)
+    query = _check_query(q, layout_q)
     ori = _GivenPart(
         "ori",
         ori_kv,
@@ -305,10 +305,16 @@ def _codes(name: str, value: Any) -> npt.NDArray[np.uint8]:
     return codes
 
 
-def _check_query(q: Any) -> npt.NDArray[np.uint8]:
+def _check_query(q: Any, layout: Any) -> npt.NDArray[np.uint8]:
     query = _codes("q", q)
-    if query.ndim not in (3, 4) or query.shape[-1] != NOPE_DIM:
+    shapes: dict[Any, tuple[int | str, ...]] = {
+        "BSND": ("B", "S1", "N", NOPE_DIM),
+        "TND": ("T", "N", NOPE_DIM),
+    }
+    if query.ndim not in (3, 4):
         refuse("q's shape", query.shape, "[B, S1, N, 512] in BSND, [T, N, 512] in TND")
+    if isinstance(layout, str) and layout in shapes:
+        check_shape("q", query, shapes[layout])
     if not 1 <= query.shape[-2] <= 128:
         refuse("q's number of heads", query.shape[-2], "1..128")
     return query
@@ -326,12 +332,10 @@ def _query_batch(
     batch_size = check_integer("batch_size", batch_size, range(INT32_MAX + 1))
     longest = check_integer("max_seqlen_q", longest, range(INT32_MAX + 1))
     if attributes.layout_q == "TND":
-        check_shape("q", query, ("T", "N", NOPE_DIM))
         if sums is None:
             refuse("cu_seqlens_q", None, "prefix sums, int32 [B + 1]; required by layout_q TND")
         batch = len(as_lengths("cu_seqlens_q", sums, None)) - 1
     else:
-        check_shape("q", query, ("B", "S1", "N", NOPE_DIM))
         batch, tokens = query.shape[:2]
         if longest not in (0, tokens):
             refuse("max_seqlen_q", longest, f"0, or {tokens}, q's S1")

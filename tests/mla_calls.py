@@ -184,7 +184,7 @@ def plain_mla(arguments: Arguments) -> tuple[npt.NDArray[np.float64], npt.NDArra
 
 
 def poisoned(arguments: Arguments) -> Arguments:
-    """The same call, with NaN in every cache row that no query row attends to, and unused places of tables."""
+    """The same call, with NaN in every cache row that no query row attends to, and in tables no page."""
     changes: Arguments = {}
     for part in ("ori", "cmp"):
         if f"{part}_kv" not in arguments:

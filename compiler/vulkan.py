@@ -56,11 +56,13 @@ class VulkanProfile:
     @property
     def target_info(self) -> str:
         """The `#iree_gpu.target` attribute: subgroup sizes, storage and arithmetic made explicit."""
+        # SPIR-V 1.3 is the newest version without NoSignedWrap, which IREE 3.13.0 else writes into modules whose
+        # header says 1.0, where it does not exist.
         integers = "int64|int32|int16|int8" if self.int64 else "int32|int16|int8"
         sizes = ", ".join(map(str, self.subgroup_sizes))
         threads = ", ".join([str(self.workgroup_threads)] * 3)
         return (
-            f'#iree_gpu.target<arch = "{self.architecture}", features = "spirv:v1.6,cap:Shader", wgp = <'
+            f'#iree_gpu.target<arch = "{self.architecture}", features = "spirv:v1.3,cap:Shader", wgp = <'
             f"compute = fp32|fp16|{integers}, storage = b64|b32|b16|b8, "
             "subgroup = shuffle|arithmetic, dot = dp4xi8toi32, mma = [], "
             f"subgroup_size_choices = [{sizes}], max_workgroup_sizes = [{threads}], "

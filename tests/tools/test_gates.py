@@ -1,0 +1,140 @@
+"""The gates that need no GPU: ptxas on every kernel of the matrix and the demo, spirv-val likewise."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import resource
+from pathlib import Path
+
+import pytest
+from matrix.cases import some_specs
+
+import qsmla
+from qsmla.compiler.vulkan import PROFILES
+from qsmla.ir.spec import KernelSpec
+from qsmla.runtime.checks import check_call
+from qsmla.tools import executables, ptx_gate, spirv_gate
+from qsmla.tools.demo import build_decode_step
+
+# With 32 heads ptxas would rather spill 8 bytes of P.V there than use more than 48 registers.
+KNOWN_SPILLS = {
+    (32, "sm_89"): ["attend_dispatch_10_matmul_like_Dx32x512x256_f16xf16xf32 spills 16 bytes on sm_89"]
+}
+RECORDS = Path(__file__).parents[2] / "build" / "ptx-gate"
+DEMO = check_call(**build_decode_step((64,), heads=128).arguments).spec
+SPECS = [*some_specs(), DEMO]
+by_spec = pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.label)
+needs_ptxas = pytest.mark.skipif(
+    ptx_gate.assembler() is None, reason="ptxas is not on the path; it comes with CUDA's toolkit (cuda-nvcc)"
+)
+
+
+@pytest.fixture
+def spirv_val() -> None:
+    if spirv_gate.validator() is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("CI needs spirv-val: apt-get install spirv-tools")
+        pytest.skip("spirv-val is not on the path: apt-get install spirv-tools")
+
+
+@needs_ptxas
+@by_spec
+def test_ptx_assembles_without_spills_on_tensor_cores(spec: KernelSpec) -> None:
+    artifact = qsmla.compile(spec, "cuda:sm_80")
+    record = {}
+    for architecture in ptx_gate.ARCHITECTURES:
+        entries = ptx_gate.assemble(artifact, architecture)
+        record[architecture] = [dataclasses.asdict(entry) for entry in entries]
+        assert ptx_gate.faults(entries, spec.heads) == KNOWN_SPILLS.get((spec.heads, architecture), [])
+        # Three contractions: Q.K of the nope and of the rope columns, and P.V.
+        matmuls = [entry for entry in entries if entry.is_matmul]
+        assert len(matmuls) == 3
+        assert all(bool(entry.mma) == (spec.heads >= 16) for entry in matmuls)
+        for entry in entries:
+            assert 0 < entry.registers <= 255
+            assert entry.registers * entry.threads <= 65536
+            # What a workgroup gets without asking the driver for more.
+            assert entry.shared_bytes <= 48 << 10
+    RECORDS.mkdir(parents=True, exist_ok=True)
+    (RECORDS / f"{spec.label}.json").write_text(json.dumps(record, indent=1))
+
+
+@by_spec
+def test_spirv_is_valid(spec: KernelSpec, spirv_val: None) -> None:
+    assert spirv_gate.validate(qsmla.compile(spec, "vulkan:lavapipe")) >= 12
+
+
+@pytest.mark.parametrize("profile", [name for name in PROFILES if name != "lavapipe"])
+def test_spirv_of_every_profile_is_valid(profile: str, spirv_val: None) -> None:
+    spec = KernelSpec(heads=16, kv_dtype="float8_e4m3")
+    assert spirv_gate.validate(qsmla.compile(spec, f"vulkan:{profile}")) >= 12
+
+
+@needs_ptxas
+@pytest.mark.parametrize("architecture", ["cuda:sm_86", "cuda:sm_89", "cuda:sm_120"])
+def test_newer_architectures_compile(architecture: str) -> None:
+    artifact = qsmla.compile(KernelSpec(heads=16), architecture)
+    (text,) = executables.ptx(artifact)
+    assert f".target {architecture.removeprefix('cuda:')}" in text
+    assert text.count("mma.sync") >= 3
+
+
+@pytest.mark.parametrize("target", ["llvm-cpu", "vulkan:lavapipe", "cuda:sm_80"])
+def test_a_kernel_of_128_heads_compiles_within_ten_seconds(target: str) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    qsmla.compile(DEMO, target, cache=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Of processor time: what else the machine does is none of the compiler's business.
+    assert 0.1 < after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 10
+
+
+@needs_ptxas
+def test_ptx_gate_reports_spills_and_scalar_matmuls() -> None:
+    good = ptx_gate.Entry("attend_dispatch_4_matmul_like_x", "sm_80", 64, 128, 17408, 0, 0, 32, 0)
+    assert ptx_gate.faults([good, good], 128) == []
+    spilling = dataclasses.replace(good, spill_bytes=8)
+    assert ptx_gate.faults([good, spilling], 128) == [f"{good.name} spills 8 bytes on sm_80"]
+    scalar = dataclasses.replace(good, mma=0, scalar=128)
+    assert ptx_gate.faults([good, scalar], 16) == [f"{good.name} has no mma.sync"]
+    assert ptx_gate.faults([good, scalar], 8) == []
+    assert ptx_gate.faults([good], 8) == ["1 matmuls were recognised; there are Q.K and P.V"]
+
+
+@needs_ptxas
+def test_gates_refuse_an_artifact_of_another_kind(kernel_artifact: qsmla.Artifact) -> None:
+    with pytest.raises(ValueError, match="has no PTX; compile it for cuda"):
+        ptx_gate.assemble(kernel_artifact, "sm_80")
+
+
+@needs_ptxas
+def test_what_ptxas_refuses_is_an_error() -> None:
+    artifact = qsmla.compile(KernelSpec(heads=16), "cuda:sm_89")
+    with pytest.raises(ValueError, match="ptxas for sm_80 ended with"):
+        ptx_gate.assemble(artifact, "sm_80")
+
+
+def test_invalid_spirv_is_found(
+    spirv_val: None, kernel_artifact: qsmla.Artifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ValueError, match="has no SPIR-V; compile it for vulkan"):
+        spirv_gate.validate(kernel_artifact)
+    artifact = qsmla.compile(KernelSpec(heads=16), "vulkan:lavapipe")
+    modules = executables.spirv(artifact)
+    # A module without its last instructions: the function does not end.
+    monkeypatch.setattr(spirv_gate, "spirv", lambda _: [*modules[:2], modules[2][:-8]])
+    with pytest.raises(ValueError, match="module 2 of 3 is not valid"):
+        spirv_gate.validate(artifact)
+
+
+def test_gates_print_and_fail_as_commands(
+    tmp_path: Path, kernel_artifact: qsmla.Artifact, spirv_val: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kernel.vmfb"
+    qsmla.compile(KernelSpec(heads=16), "vulkan:lavapipe", output=path)
+    assert spirv_gate.main([str(path)]) == 0
+    assert "modules are valid" in capsys.readouterr().out
+    kernel_artifact.write(path)
+    assert spirv_gate.main([str(path)]) == 1
+    assert "has no SPIR-V" in capsys.readouterr().err

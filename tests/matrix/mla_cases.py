@@ -41,8 +41,8 @@ class Scenario:
     change: Callable[[Arguments, np.random.Generator], None] | None = None
     """What else is peculiar."""
     salt: int = 0
-    """Picks the random values. Rounding the weights to bfloat16 by itself puts one element in a million outside
-    the tolerance where a row attends to few keys; of these values none is."""
+    """Picks the random values. Where a row attends to few keys, rounding the weights to bfloat16 by itself
+    puts one element in a million outside the tolerance; of these values none is."""
 
 
 def _odd_ids(arguments: Arguments, generator: np.random.Generator) -> None:

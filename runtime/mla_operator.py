@@ -21,7 +21,7 @@ from qsmla.runtime.metadata import mla_fingerprint
 from qsmla.runtime.mla_checks import OUTPUT_DTYPE, MlaCall, check_mla_call
 from qsmla.runtime.mla_selection import MlaSelection, select
 from qsmla.runtime.output import HostOutput
-from qsmla.runtime.partition import Partition, plan_rows
+from qsmla.runtime.partition import Partition, check_cut, plan_rows
 from qsmla.runtime.row_keys import Lengths
 from qsmla.runtime.work import warn_of_copies
 from qsmla.runtime.workers import pool
@@ -193,6 +193,7 @@ def _partition(
     mark = mla_fingerprint(call.attributes, call.lengths)
     if metadata is not None:
         planned = check_fingerprint(metadata, mark)
+        check_cut(planned, selection.planned_blocks, call.lengths.query, call.lengths.first_rows)
         if np.array_equal(selection.blocks, selection.planned_blocks):
             return planned
         num_cores = planned.num_cores

@@ -17,7 +17,7 @@ from qsmla.runtime.devices import aligned, element_type, importable
 from qsmla.runtime.execution import Work
 from qsmla.runtime.fingerprint import check_fingerprint, fingerprint
 from qsmla.runtime.output import Output
-from qsmla.runtime.partition import Partition, plan_rows
+from qsmla.runtime.partition import Partition, check_cut, plan_rows
 from qsmla.runtime.selection import compact, row_geometry, valid_counts
 
 
@@ -82,11 +82,13 @@ def partition(
             "blocks": selection.blocks,
         },
     )
-    if metadata is not None:
-        return check_fingerprint(metadata, mark)
     first_rows = None
     if spec.layout_query == "BSND":
         first_rows = np.arange(len(call.query_lengths)) * call.output_shape[1]
+    if metadata is not None:
+        given = check_fingerprint(metadata, mark)
+        check_cut(given, selection.blocks, selection.rows_per_batch, first_rows)
+        return given
     return plan_rows(selection.blocks, selection.rows_per_batch, num_cores, mark, first_rows=first_rows)
 
 

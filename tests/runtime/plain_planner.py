@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 KEY_BLOCK = 256
-ROW_OVERHEAD = 1
+ROW_OVERHEAD = 0
 
 Place = tuple[int, int]
 """A row's place among all rows, and a key block in it."""

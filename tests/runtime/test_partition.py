@@ -74,6 +74,7 @@ def example() -> Partition:
         3,
         FINGERPRINT,
         first_rows=np.array([0, 4, 8]),
+        row_overhead=1,
     )
 
 

@@ -178,7 +178,7 @@ class MlaSpec(Spec):
     """The original tokens: "none", "dense" or "sparse"."""
     cmp: str = "sparse"
     """The compressed tokens, likewise; not both parts are "none"."""
-    cache: str = "contiguous"
+    kv_cache: str = "contiguous"
     """"contiguous": a sequence's rows lie one behind the other; "paged": a block table leads to its pages."""
     heads: int = 128
     """Query heads; all share the one key/value head."""
@@ -186,7 +186,7 @@ class MlaSpec(Spec):
     CHOICES: ClassVar[Mapping[str, Sequence[Any]]] = {
         "ori": PARTS,
         "cmp": PARTS,
-        "cache": ("contiguous", "paged"),
+        "kv_cache": ("contiguous", "paged"),
         "heads": range(1, 129),
     }
 
@@ -198,10 +198,14 @@ class MlaSpec(Spec):
     @property
     def paged(self) -> bool:
         """Whether the cache is reached through block tables."""
-        return self.cache == "paged"
+        return self.kv_cache == "paged"
 
     @property
     def parts(self) -> dict[str, str]:
         """The parts that there are, in order: "dense" or "sparse" under "ori" and "cmp"."""
         both = {"ori": self.ori, "cmp": self.cmp}
         return {name: kind for name, kind in both.items() if kind != "none"}
+
+
+SPECS: Final[dict[str, type[Spec]]] = {spec.operator: spec for spec in (KernelSpec, MlaSpec)}
+"""The specification of each operator, by its name."""

@@ -197,7 +197,7 @@ def _spec(attributes: MlaAttributes) -> MlaSpec:
     return MlaSpec(
         ori=kind(attributes.has_ori_kv, attributes.ori_topk),
         cmp=kind(attributes.has_cmp_kv, attributes.cmp_topk),
-        cache="paged" if attributes.layout_kv == "PA_BBND" else "contiguous",
+        kv_cache="paged" if attributes.layout_kv == "PA_BBND" else "contiguous",
         heads=attributes.num_heads_q,
     )
 

@@ -209,7 +209,11 @@ def load(path: str | os.PathLike[str], target: str | Target | None = None) -> Lo
         ArtifactError: not an artifact, damaged, of another version, not for this machine or for `target`.
         OSError: the file cannot be read.
     """
-    artifact = Artifact.load(path)
+    return load_artifact(Artifact.load(path), target)
+
+
+def load_artifact(artifact: Artifact, target: str | Target | None = None) -> LoadedKernel | LoadedMla:
+    """What runs an artifact that is in memory; as `load`."""
     return (LoadedMla if isinstance(artifact.spec, MlaSpec) else LoadedKernel)(artifact, target)
 
 

@@ -30,14 +30,14 @@ from qsmla.compiler.artifact import Artifact
 from qsmla.compiler.build import DEFAULT_TIMEOUT_S
 from qsmla.compiler.build import compile as compile_kernel
 from qsmla.compiler.targets import parse_targets
-from qsmla.ir.spec import KernelSpec
+from qsmla.ir.spec import Spec
 
 
 @dataclass(frozen=True)
 class _Outcome:
     """One kernel of a run: an artifact, or the sentence that says why not."""
 
-    spec: KernelSpec
+    spec: Spec
     target: str
     seconds: float
     artifact: Artifact | None
@@ -96,7 +96,7 @@ def compile_command(
     for place in places:
         refuse_overwriting(place, matrix)
 
-    def build(spec: KernelSpec, target: str, place: Path | None) -> _Outcome:
+    def build(spec: Spec, target: str, place: Path | None) -> _Outcome:
         start = time.perf_counter()
         try:
             artifact = compile_kernel(
@@ -127,7 +127,7 @@ def _file_part(target: str) -> str:
 
 
 def _run_all(
-    build: Callable[..., _Outcome], calls: list[tuple[KernelSpec, str, Path | None]], jobs: int
+    build: Callable[..., _Outcome], calls: list[tuple[Spec, str, Path | None]], jobs: int
 ) -> list[_Outcome]:
     """Every call's outcome, in order; an interrupt or an error stops the compilers that run."""
     bar = Progress(

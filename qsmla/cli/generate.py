@@ -9,7 +9,8 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from qsmla.ir.spec import NOPE_DIM, ROPE_DIM, KernelSpec
+from qsmla.ir.codes import encode
+from qsmla.ir.spec import NOPE_DIM, ROPE_DIM, KernelSpec, MlaSpec, Spec
 from qsmla.runtime.packing import pack_kv
 
 _QUERY_DTYPES: Final[dict[str, Any]] = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16}
@@ -33,8 +34,21 @@ class Shape:
     topk: int = 64
 
 
-def generated_call(spec: KernelSpec, shape: Shape, seed: int = 0) -> dict[str, Any]:
+def generated_call(spec: Spec, shape: Shape, seed: int = 0) -> dict[str, Any]:
     """All arguments of a call that `spec` is for, by name.
+
+    Raises:
+        TypeError: `spec` is of no operator that calls are generated for.
+    """
+    if isinstance(spec, KernelSpec):
+        return _attention_call(spec, shape, seed)
+    if isinstance(spec, MlaSpec):
+        return _mla_call(spec, shape, seed)
+    raise TypeError(f"spec is a {type(spec).__name__}; allowed: a KernelSpec or an MlaSpec")
+
+
+def _attention_call(spec: KernelSpec, shape: Shape, seed: int) -> dict[str, Any]:
+    """A call of `kv_quant_sparse_flash_attention`.
 
     The first request has the full lengths and the others random ones; about a quarter of a row's ids lie
     behind its sequence or are -1.
@@ -73,6 +87,50 @@ def generated_call(spec: KernelSpec, shape: Shape, seed: int = 0) -> dict[str, A
         "actual_seq_lengths_query": _lengths(query_counts, ragged_query),
         "actual_seq_lengths_kv": _lengths(kv_counts, ragged_kv),
     }
+
+
+def _mla_call(spec: MlaSpec, shape: Shape, seed: int) -> dict[str, Any]:
+    """A call of `quant_sparse_flash_mla`: a window of 128 original tokens, one compressed token for four.
+
+    Lengths and ids as in the other operator's call, sinks at random.
+    """
+    generator = np.random.default_rng(seed)
+
+    def codes(*sizes: int) -> npt.NDArray[np.uint8]:
+        return encode(generator.standard_normal(sizes, dtype=np.float32), "hifloat8")
+
+    def counts(most: int) -> npt.NDArray[np.int32]:
+        return np.array([most, *generator.integers(0, most + 1, shape.batch - 1)], np.int32)
+
+    rows = (shape.batch, shape.query_tokens)
+    arguments: dict[str, Any] = {
+        "q": codes(*rows, spec.heads, NOPE_DIM),
+        "q_descale": 1.0,
+        "softmax_scale": NOPE_DIM**-0.5,
+        "sinks": generator.standard_normal(spec.heads, dtype=np.float32),
+        "seqused_q": counts(shape.query_tokens),
+        "layout_kv": "PA_BBND" if spec.paged else "BSND",
+        "ori_mask_mode": 4,
+        "ori_win_left": 127,
+        "ori_win_right": 0,
+        "cmp_mask_mode": 3,
+        "cmp_ratio": 4,
+        "cmp_residual_kv": generator.integers(0, 4, shape.batch, dtype=np.int32),
+    }
+    for part, kind in spec.parts.items():
+        tokens = shape.kv_tokens if part == "ori" else max(1, shape.kv_tokens // 4)
+        pages = -(-tokens // PAGE_SIZE)
+        if spec.paged:
+            table = generator.permutation(shape.batch * pages).reshape(shape.batch, pages)
+            arguments[f"{part}_block_table"] = table.astype(np.int32)
+        cache = (shape.batch * pages, PAGE_SIZE) if spec.paged else (shape.batch, tokens)
+        arguments[f"{part}_kv"] = codes(*cache, 1, NOPE_DIM)
+        arguments[f"{part}_kv_descale"] = 1.0
+        arguments[f"seqused_{part}_kv"] = counts(tokens)
+        if kind == "sparse":
+            ids = generator.integers(0, tokens + tokens // 3 + 1, (*rows, 1, shape.topk), dtype=np.int32)
+            arguments[f"{part}_sparse_indices"] = np.where(ids < tokens + 1, ids, np.int32(-1))
+    return arguments
 
 
 def _lengths(counts: npt.NDArray[np.int32], ragged: bool) -> npt.NDArray[np.int32]:

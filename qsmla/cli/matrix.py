@@ -10,7 +10,7 @@ from typing import Any
 
 from qsmla.cli.options import spec_of
 from qsmla.compiler.targets import parse_targets
-from qsmla.ir.spec import KernelSpec
+from qsmla.ir.spec import SPECS, KernelSpec, Spec, choices_text
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Matrix:
         skipped: combinations that no kernel exists for, and why.
     """
 
-    kernels: list[tuple[KernelSpec, str]]
+    kernels: list[tuple[Spec, str]]
     skipped: list[str]
 
 
@@ -42,9 +42,9 @@ def read_matrix(path: Path, fields: dict[str, Any], target: str) -> Matrix:
         table = tomllib.loads(path.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
-    lists = {
-        name: _choices(path, name, value) for name, value in ({"target": target} | fields | table).items()
-    }
+    given = {"target": target} | fields | table
+    operators = _as_list(path, "operator", given.get("operator", KernelSpec.operator))
+    lists = {name: _choices(path, name, value, operators) for name, value in given.items()}
     for text in lists["target"]:
         parse_targets(text)
     matrix = Matrix([], [])
@@ -65,18 +65,29 @@ def read_matrix(path: Path, fields: dict[str, Any], target: str) -> Matrix:
     return matrix
 
 
-def _choices(path: Path, name: str, value: Any) -> list[Any]:
-    """The values of one key, each allowed by itself."""
-    known = ("target", *KernelSpec.CHOICES)
-    if name not in known:
+def _choices(path: Path, name: str, value: Any, operators: list[Any]) -> list[Any]:
+    """The values of one key, each allowed by itself in a kernel of some of the operators."""
+    specs = [spec for operator, spec in SPECS.items() if operator in operators]
+    choices = [spec.CHOICES[name] for spec in specs if name in spec.CHOICES]
+    if name == "operator":
+        choices = [tuple(SPECS)]
+    elif name == "target":
+        choices = []
+    elif not choices:
+        known = ("target", *dict.fromkeys(field for spec in specs for field in spec.CHOICES), "operator")
         raise ValueError(f"{path}: unknown key {name!r}; allowed: {', '.join(known)}")
+    values = _as_list(path, name, value)
+    for one in values:
+        if name == "target" and not isinstance(one, str):
+            raise ValueError(f'{path}: target is {one!r}; allowed: text such as "llvm-cpu"')
+        if choices and not any(type(one) is type(allowed[0]) and one in allowed for allowed in choices):
+            allowed_text = " or ".join(map(choices_text, choices))
+            raise ValueError(f"{path}: {name} is {one!r}; allowed: {allowed_text}")
+    return values
+
+
+def _as_list(path: Path, name: str, value: Any) -> list[Any]:
     values = value if isinstance(value, list) else [value]
     if not values:
         raise ValueError(f"{path}: {name} is an empty list; give at least one value")
-    for one in values:
-        allowed = KernelSpec.CHOICES.get(name)
-        if name == "target" and not isinstance(one, str):
-            raise ValueError(f'{path}: target is {one!r}; allowed: text such as "llvm-cpu"')
-        if allowed is not None and (type(one) is not type(allowed[0]) or one not in allowed):
-            raise ValueError(f"{path}: {name} is {one!r}; allowed: {', '.join(map(str, allowed))}")
     return values

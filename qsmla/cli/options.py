@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from qsmla.ir.spec import KernelSpec
+from qsmla.ir.spec import SPECS, KernelSpec, Spec
 
 _HELP: Final = {
     "layout_query": "Layout of the query.",
@@ -21,7 +20,12 @@ _HELP: Final = {
     "sparse_block_size": "Tokens per selected block.",
     "sparse_mode": "0: no mask; 3: right-down causal.",
     "byte_order": "Order inside a packed cache row.",
+    "ori": "The original tokens.",
+    "cmp": "The compressed tokens.",
+    "kv_cache": "Whether the cache has pages.",
 }
+_OWNERS: Final = {name: spec for spec in reversed(SPECS.values()) for name in spec.CHOICES}
+"""The operator whose default a field's help tells; the first one's where several have the field."""
 
 TargetOption = Annotated[
     str,
@@ -58,8 +62,8 @@ def with_spec_options(command: Callable[..., None]) -> Callable[..., None]:
 
     A field whose option is not given is absent from `fields`.
     """
-    names = [field.name for field in dataclasses.fields(KernelSpec)]
-    spec_parameters = [_spec_parameter(name) for name in names]
+    spec_parameters = [_operator_parameter(), *(_spec_parameter(name) for name in _HELP)]
+    names = [parameter.name for parameter in spec_parameters]
     own = [
         parameter
         for parameter in inspect.signature(command, eval_str=True).parameters.values()
@@ -78,27 +82,41 @@ def with_spec_options(command: Callable[..., None]) -> Callable[..., None]:
     return wrapper
 
 
+def _operator_parameter() -> inspect.Parameter:
+    option = typer.Option(
+        "--operator",
+        help=f"What the kernel computes. {KernelSpec.operator} by default.",
+        metavar="|".join(SPECS),
+        rich_help_panel="Kernel",
+        show_default=False,
+    )
+    return _keyword("operator", Annotated[str, option])
+
+
 def _spec_parameter(name: str) -> inspect.Parameter:
-    choices = KernelSpec.CHOICES[name]
-    default = "" if name == "layout_kv" else f" {getattr(KernelSpec, name)} by default."
+    owner = _OWNERS[name]
+    choices = owner.CHOICES[name]
+    default = "" if name == "layout_kv" else f" {getattr(owner, name)} by default."
     option = typer.Option(
         f"--{name.replace('_', '-')}",
         help=f"{_HELP[name]}{default}",
         metavar="|".join(map(str, choices)),
-        rich_help_panel="Kernel",
+        rich_help_panel="Kernel" if owner is KernelSpec else f"Kernel of {owner.operator}",
         show_default=False,
     )
     kind: Any = type(choices[0])
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option]
-    )
+    return _keyword(name, Annotated[kind, option])
 
 
-def spec_of(fields: dict[str, Any]) -> KernelSpec:
+def _keyword(name: str, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def spec_of(fields: dict[str, Any]) -> Spec:
     """The specification with `fields`; a cache layout that is left out follows the query's.
 
     Raises:
-        ValueError: a value outside its choices.
+        ValueError: an unknown operator, a field that its kernels do not have, or a value outside its choices.
     """
     follows = {"layout_kv": fields["layout_query"]} if "layout_query" in fields else {}
-    return KernelSpec(**{**follows, **fields})
+    return Spec.from_dict({**follows, **fields})

@@ -127,7 +127,7 @@ def test_verify_finds_a_wrong_kernel(qsmla, artifact, monkeypatch):
         output[0, 0, 0, 7] += 1
         return output, lse
 
-    monkeypatch.setattr("qsmla.cli.verify.LoadedKernel.__call__", wrong)
+    monkeypatch.setattr("qsmla.runtime.operator.LoadedKernel.__call__", wrong)
     result = qsmla("verify", artifact, "--json")
     assert result.status == 1
     assert (result.json["passed"], result.json["failed"]) == (False, 1)

@@ -195,7 +195,7 @@ def mla_specs() -> list[MlaSpec]:
         if (ori, cmp) != ("none", "none")
     ]
     return [
-        MlaSpec(ori=ori, cmp=cmp, cache=cache, heads=heads)
+        MlaSpec(ori=ori, cmp=cmp, kv_cache=cache, heads=heads)
         for (ori, cmp, cache), heads in zip(kinds, HEADS, strict=True)
     ]
 

@@ -166,10 +166,14 @@ def test_a_wrong_kind_is_named(change: Change, text: str) -> None:
 @pytest.mark.parametrize(
     ("layout_kv", "sizes", "spec"),
     [
-        ("BSND", {}, MlaSpec(ori="dense", cmp="sparse", cache="contiguous", heads=2)),
-        ("TND", {"ori_topk": 3}, MlaSpec(ori="sparse", cmp="sparse", cache="contiguous", heads=2)),
-        ("PA_BBND", {"ori_counts": None}, MlaSpec(ori="none", cmp="sparse", cache="paged", heads=2)),
-        ("PA_BBND", {"cmp_topk": 0, "heads": 7}, MlaSpec(ori="dense", cmp="dense", cache="paged", heads=7)),
+        ("BSND", {}, MlaSpec(ori="dense", cmp="sparse", kv_cache="contiguous", heads=2)),
+        ("TND", {"ori_topk": 3}, MlaSpec(ori="sparse", cmp="sparse", kv_cache="contiguous", heads=2)),
+        ("PA_BBND", {"ori_counts": None}, MlaSpec(ori="none", cmp="sparse", kv_cache="paged", heads=2)),
+        (
+            "PA_BBND",
+            {"cmp_topk": 0, "heads": 7},
+            MlaSpec(ori="dense", cmp="dense", kv_cache="paged", heads=7),
+        ),
         ("BSND", {"cmp_counts": None, "ori_topk": 9}, MlaSpec(ori="sparse", cmp="none", heads=2)),
     ],
 )

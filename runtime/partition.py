@@ -19,8 +19,8 @@ from qsmla.runtime.lengths import INT32_MAX, as_array, check_shape
 ROW_OVERHEAD: Final = 0
 """What a row costs each core that touches it beside its blocks (query, fold, output), in blocks.
 
-Measured on a CPU, 64 rows of one block against 8 rows of 8: 0.05 to 0.13 of a block with 1 to 128 heads, so 0 is
-the nearest whole number; 1 would count 64 short rows as twice the work they are.
+Measured on a CPU, 64 rows of one block against 8 rows of 8: 0.05 to 0.13 of a block with 1 to 128 heads, so
+0 is the nearest whole number; 1 would count short rows as twice the work they are.
 """
 MAX_CORES: Final = 132
 METADATA_WORDS: Final = 1024
@@ -307,7 +307,7 @@ def check_cut(
     rows_per_batch: NDArray[np.integer[Any]],
     first_rows: NDArray[np.integer[Any]] | None = None,
 ) -> None:
-    """Refuse a partition that is not the one `plan_rows` makes of these rows: each row has to be done, and once.
+    """Refuse a partition that is not the one `plan_rows` makes of these rows, where each is done, and once.
 
     Args:
         partition: as it was handed in, its fingerprint known to be right.

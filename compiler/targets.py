@@ -126,13 +126,13 @@ class Target:
         found = drivers.find(self.kind)
         reasons = []
         for device in found.devices:
-            reason = self._unmet_by(device)
+            reason = self.unmet_by(device)
             if reason is None:
                 return device
             reasons.append(reason)
         return "; ".join(reasons) or str(found.reason)
 
-    def _unmet_by(self, device: drivers.FoundDevice) -> str | None:
+    def unmet_by(self, device: drivers.FoundDevice) -> str | None:
         """Why the device cannot run what was compiled for this target; None if it can."""
         if self.kind == "vulkan":
             return VulkanDevice.parse(device.description).unmet(PROFILES[self.name])

@@ -18,13 +18,15 @@ from qsmla.compiler.build import plan
 from qsmla.compiler.errors import CompileError
 from qsmla.compiler.targets import Target
 from qsmla.compiler.toolchain import compiler_version, runtime_version
-from qsmla.ir.spec import KernelSpec
+from qsmla.ir.spec import KernelSpec, MlaSpec, Spec
+from qsmla.runtime import mla_reference, reference
 from qsmla.runtime.checks import check_call
 from qsmla.runtime.compare import Comparison, compare
 from qsmla.runtime.kernels import kernel_for, resolve_target
 from qsmla.runtime.lanes import Lane
+from qsmla.runtime.mla_checks import check_mla_call
 from qsmla.runtime.npz import load_npz, save_npz
-from qsmla.runtime.reference import Attended, attend
+from qsmla.runtime.reference import Attended
 from qsmla.runtime.workers import Check, pool
 
 STAGES: Final = ("compile", "load", "run", "compare")
@@ -57,11 +59,18 @@ ERRORS: Final = dict(
 )
 
 
+def reference_of(spec: Spec, arguments: dict[str, Any]) -> Attended:
+    """The float64 results of a call of the operator that `spec` is a kernel of."""
+    if isinstance(spec, MlaSpec):
+        return mla_reference.attend(check_mla_call(**arguments))
+    return reference.attend(check_call(**arguments))
+
+
 @dataclass(kw_only=True)
 class Attempt:
     """A call, how far it came, and what it gave."""
 
-    spec: KernelSpec
+    spec: Spec
     target: str
     arguments: dict[str, Any] = field(repr=False)
     """The operator's arguments, without target, out and return_softmax_lse."""
@@ -96,7 +105,7 @@ class Attempt:
 
 
 def attempt(
-    spec: KernelSpec,
+    spec: Spec,
     arguments: dict[str, Any],
     target: str,
     *,
@@ -149,9 +158,9 @@ def _load(made: Attempt) -> str | None:
 
 
 def _run(made: Attempt, out: npt.NDArray[Any] | None) -> str | None:
-    output, _ = _call(made, made.target, out=out)
-    query = made.arguments["query"]
-    if (output.dtype, output.shape) != (query.dtype, (*query.shape[:-1], 512)):
+    output, _ = _call(made, made.target, **({} if out is None else {"out": out}))
+    query = made.arguments["q" if isinstance(made.spec, MlaSpec) else "query"]
+    if output.itemsize != 2 or output.shape != (*query.shape[:-1], 512):
         return f"the output is {output.dtype} {output.shape}"
     if out is not None and output is not out:
         return "the output is not the array that was given for it"
@@ -159,8 +168,7 @@ def _run(made: Attempt, out: npt.NDArray[Any] | None) -> str | None:
 
 
 def _compare(made: Attempt, beside: str | None) -> str | None:
-    call = check_call(**made.arguments)
-    expected = attend(call)
+    expected = reference_of(made.spec, made.arguments)
     made.results["reference"] = {"output": expected.output, "lse": expected.lse, "vmax": expected.vmax}
     made.comparison = _held_against(made.results[made.target], expected)
     if not made.comparison.passed:
@@ -176,9 +184,8 @@ def _compare(made: Attempt, beside: str | None) -> str | None:
 
 def _call(made: Attempt, target: str, **more: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Output and lse on a target, kept in the results."""
-    output, lse = qsmla.kv_quant_sparse_flash_attention(
-        **made.arguments, return_softmax_lse=True, target=target, **more
-    )
+    operator = getattr(qsmla, made.spec.operator)
+    output, lse = operator(**made.arguments, return_softmax_lse=True, target=target, **more)
     made.results[target] = {"output": output, "lse": lse}
     return output, lse
 
@@ -224,9 +231,11 @@ def read(folder: Path) -> Attempt:
     text = (folder / "case.json").read_text()
     try:
         case = json.loads(text)
-        spec, target = KernelSpec.from_dict(case["spec"]), str(case["target"])
+        spec, target = Spec.from_dict(case["spec"]), str(case["target"])
         stage, reason = case["failed_stage"], str(case["reason"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{folder / 'case.json'} describes no case: {error}") from error
-    arguments = load_npz(folder / "inputs.npz") | {"value": None}
+    arguments = load_npz(folder / "inputs.npz")
+    if isinstance(spec, KernelSpec):
+        arguments["value"] = None
     return Attempt(spec=spec, target=target, arguments=arguments, failed_stage=stage, reason=reason)

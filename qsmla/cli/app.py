@@ -13,6 +13,7 @@ from qsmla.cli.devices import devices
 from qsmla.cli.emit import emit
 from qsmla.cli.inspect import inspect
 from qsmla.cli.metadata import metadata
+from qsmla.cli.replay import replay
 from qsmla.cli.run import run
 from qsmla.cli.verify import verify
 
@@ -30,6 +31,7 @@ app.command("compile")(compile_command)
 app.command()(inspect)
 app.command()(run)
 app.command()(verify)
+app.command()(replay)
 app.command()(metadata)
 app.command()(devices)
 app.add_typer(cache_app, name="cache")

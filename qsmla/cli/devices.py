@@ -8,8 +8,9 @@ from typing import Any
 from qsmla.cli.options import JsonOption
 from qsmla.cli.report import print_json, print_pairs
 from qsmla.compiler import cpu, drivers
-from qsmla.compiler.targets import Target
+from qsmla.compiler.targets import CUDA_ARCHITECTURES, Target
 from qsmla.compiler.toolchain import runtime_version
+from qsmla.compiler.vulkan import PROFILES
 
 
 def devices(as_json: JsonOption = False) -> None:
@@ -26,7 +27,7 @@ def devices(as_json: JsonOption = False) -> None:
                     "features": list(here.features),
                     "cores": os.cpu_count(),
                 },
-                "devices": {kind: _as_dict(found) for kind, found in kinds.items()},
+                "devices": {kind: _as_dict(kind, found) for kind, found in kinds.items()},
             }
         )
         return
@@ -36,9 +37,22 @@ def devices(as_json: JsonOption = False) -> None:
         "CPU features": ", ".join(here.features) or "none beyond the baseline",
     }
     for kind, found in kinds.items():
-        pairs[kind] = ", ".join(device.name for device in found.devices) or f"none: {found.reason}"
+        names = [f"{device.name} ({', '.join(_runs(kind, device))})" for device in found.devices]
+        pairs[kind] = ", ".join(names) or f"none: {found.reason}"
     print_pairs(pairs)
 
 
-def _as_dict(found: drivers.Found) -> dict[str, Any]:
-    return {"names": [device.name for device in found.devices], "reason": found.reason}
+def _as_dict(kind: str, found: drivers.Found) -> dict[str, Any]:
+    """The devices of a kind by name, the targets that each runs, and why there is none."""
+    return {
+        "names": [device.name for device in found.devices],
+        "targets": [_runs(kind, device) for device in found.devices],
+        "reason": found.reason,
+    }
+
+
+def _runs(kind: str, device: drivers.FoundDevice) -> list[str]:
+    """The targets that a device runs, as far as they have names."""
+    names = {"llvm-cpu": ("host",), "vulkan": tuple(PROFILES), "cuda": CUDA_ARCHITECTURES}[kind]
+    targets = [Target.parse(f"{kind}:{name}") for name in names]
+    return [target.label for target in targets if target.unmet_by(device) is None]

@@ -19,9 +19,17 @@ from qsmla.compiler.targets import Target
 from qsmla.runtime.devices import GpuDevice
 from qsmla.runtime.lanes import Lane
 
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
 ENVIRONMENT_VARIABLE: Final = "QSMLA_NUM_WORKERS"
 MAX_WORKERS: Final = 132
 """The cores a partition can name."""
+
+_STACK_BYTES: Final = 2 << 20
+"""Stack of a thread that computes: kernels keep a block of keys there, 0.7 MB with what goes with it."""
 
 Check = Callable[[], None]
 Task = Callable[[Lane, Check], None]
@@ -52,6 +60,15 @@ def _physical_cores() -> int:
         siblings = Path(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list")
         cores.add(siblings.read_text() if siblings.exists() else str(processor))
     return len(cores)
+
+
+def _has_stack() -> bool:
+    """Whether this thread's stack is large enough to compute on, as far as Python can tell."""
+    size = 0 if threading.current_thread() is threading.main_thread() else threading.stack_size()
+    if size == 0 and resource is not None:
+        soft = resource.getrlimit(resource.RLIMIT_STACK)[0]
+        size = 0 if soft == resource.RLIM_INFINITY else soft
+    return size == 0 or size >= _STACK_BYTES
 
 
 class _Job:
@@ -131,13 +148,14 @@ class WorkerPool:
         if not tasks:
             return
         job = _Job(tasks)
-        helpers = min(len(tasks), self.count) - 1
+        own_thread = self._open_lane is not Lane or _has_stack()
+        helpers = min(len(tasks), self.count) - own_thread
         if helpers:
-            self._start()
+            self._start(self.count - own_thread)
         for _ in range(helpers):
             self._jobs.put(job)
         # With helpers, a caller that finds its lane taken leaves the work to them; without, it waits.
-        if self._caller_free.acquire(blocking=not helpers):
+        if own_thread and self._caller_free.acquire(blocking=not helpers):
             try:
                 job.work(self._caller)
             finally:
@@ -161,14 +179,18 @@ class WorkerPool:
         self._caller_lane = self._caller_lane or self._open_lane()
         return self._caller_lane
 
-    def _start(self) -> None:
-        if len(self._threads) == self.count - 1:
+    def _start(self, threads: int) -> None:
+        if len(self._threads) >= threads:
             return
         with self._starting:
-            while len(self._threads) < self.count - 1:
+            while len(self._threads) < threads:
                 name = f"qsmla-worker-{len(self._threads) + 1}"
                 thread = threading.Thread(target=self._serve, name=name, daemon=True)
-                thread.start()
+                stack_of_others = threading.stack_size(_STACK_BYTES)
+                try:
+                    thread.start()
+                finally:
+                    threading.stack_size(stack_of_others)
                 self._threads.append(thread)
 
     def _serve(self) -> None:

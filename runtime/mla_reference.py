@@ -12,43 +12,12 @@ from qsmla.ir.codes import decode_table
 from qsmla.ir.spec import NOPE_DIM
 from qsmla.runtime.mla_checks import OUTPUT_DTYPE, MlaCall, Part, check_mla_call
 from qsmla.runtime.reference import Attended
-from qsmla.runtime.row_keys import Lengths
+from qsmla.runtime.signature import checked_by
 
 
+@checked_by(check_mla_call)
 def quant_sparse_flash_mla(
-    q: npt.NDArray[np.uint8],
-    ori_kv: npt.NDArray[np.uint8] | None = None,
-    cmp_kv: npt.NDArray[np.uint8] | None = None,
-    *,
-    q_descale: Any,
-    ori_kv_descale: Any = None,
-    cmp_kv_descale: Any = None,
-    ori_sparse_indices: npt.NDArray[Any] | None = None,
-    cmp_sparse_indices: npt.NDArray[Any] | None = None,
-    ori_block_table: npt.NDArray[Any] | None = None,
-    cmp_block_table: npt.NDArray[Any] | None = None,
-    sinks: npt.NDArray[np.float32] | None = None,
-    softmax_scale: float,
-    return_softmax_lse: bool = False,
-    cu_seqlens_q: Lengths | None = None,
-    cu_seqlens_ori_kv: Lengths | None = None,
-    cu_seqlens_cmp_kv: Lengths | None = None,
-    seqused_q: Lengths | None = None,
-    seqused_ori_kv: Lengths | None = None,
-    seqused_cmp_kv: Lengths | None = None,
-    cmp_residual_kv: Lengths | None = None,
-    batch_size: int = 0,
-    max_seqlen_q: int = 0,
-    max_seqlen_ori_kv: int = 0,
-    max_seqlen_cmp_kv: int = 0,
-    cmp_ratio: int = 1,
-    ori_mask_mode: int = 0,
-    cmp_mask_mode: int = 0,
-    ori_win_left: int = -1,
-    ori_win_right: int = -1,
-    layout_q: str = "BSND",
-    layout_kv: str = "BSND",
-    out: npt.NDArray[Any] | None = None,
+    call: MlaCall,
 ) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
     """HiFloat8 attention over original and compressed keys, in float64.
 
@@ -67,7 +36,6 @@ def quant_sparse_flash_mla(
         TypeError: an argument is of the wrong kind or dtype; the text names it.
         ValueError: an argument has a value or shape that is not allowed; the text names it.
     """
-    call = check_mla_call(**locals())
     attended = attend(call)
     with np.errstate(over="ignore"):
         rounded = attended.output.astype(OUTPUT_DTYPE).reshape(call.output_shape)

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qsmla.ir.spec import NOPE_DIM
-from qsmla.runtime.attributes import NO_LIMIT
 from qsmla.runtime.checks import AttentionCall, check_call
 from qsmla.runtime.packing import dequantise, rope_values
 from qsmla.runtime.selection import RowGeometry, row_geometry
+from qsmla.runtime.signature import checked_by
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,35 +28,9 @@ class Attended:
     """[rows]; the largest finite |V| that the row attends to, 0 where there is none."""
 
 
+@checked_by(check_call)
 def kv_quant_sparse_flash_attention(
-    query: npt.NDArray[Any],
-    key: npt.NDArray[Any],
-    value: npt.NDArray[Any] | None,
-    sparse_indices: npt.NDArray[Any],
-    scale_value: float,
-    *,
-    key_quant_mode: int = 2,
-    value_quant_mode: int = 2,
-    key_dequant_scale: None = None,
-    value_dequant_scale: None = None,
-    block_table: npt.NDArray[Any] | None = None,
-    actual_seq_lengths_query: Any = None,
-    actual_seq_lengths_kv: Any = None,
-    sparse_block_size: int = 1,
-    layout_query: str = "BSND",
-    layout_kv: str = "BSND",
-    sparse_mode: int = 3,
-    pre_tokens: int = NO_LIMIT,
-    next_tokens: int = NO_LIMIT,
-    attention_mode: int = 2,
-    quant_scale_repo_mode: int = 1,
-    tile_size: int = 128,
-    rope_head_dim: int = 64,
-    kv_dtype: str | None = None,
-    byte_order: str = "ascend",
-    profile: str = "portable",
-    return_softmax_lse: bool = False,
-    out: npt.NDArray[Any] | None = None,
+    call: AttentionCall,
 ) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
     """Sparse attention of an MLA-absorbed query over a quantised cache, in float64.
 
@@ -76,7 +50,6 @@ def kv_quant_sparse_flash_attention(
         TypeError: an argument is of the wrong kind or dtype; the text names it.
         ValueError: an argument has a value or shape that is not allowed; the text names it.
     """
-    call = check_call(**locals())
     attended = attend(call)
     with np.errstate(over="ignore"):
         rounded = attended.output.astype(call.query.dtype).reshape(call.output_shape)

@@ -188,7 +188,7 @@ def _partition(
 
     Raises:
         TypeError: `metadata` is no int32 array.
-        ValueError: `metadata` was planned for another call.
+        ValueError: `metadata` was planned for another call, or is damaged.
     """
     mark = mla_fingerprint(call.attributes, call.lengths)
     if metadata is not None:

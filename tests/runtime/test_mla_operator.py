@@ -183,6 +183,11 @@ def test_metadata_of_another_call_is_refused() -> None:
         run(arguments, metadata=words)
     with pytest.raises(TypeError, match="metadata is dtype int64; allowed: int32"):
         run(arguments, metadata=words.astype(np.int64))
+    words = qsmla.quant_sparse_flash_mla_metadata(**metadata_arguments(arguments), num_cores=2)
+    words[16 + 4 + 2] += 1  # cursor 1, the block
+    words[16 + 4 + 3] += 1  # its slot
+    with pytest.raises(ValueError, match="metadata is damaged"):
+        run(arguments, metadata=words)
 
 
 def test_ids_that_occur_several_times_run_with_metadata_too() -> None:

@@ -56,8 +56,8 @@ class VulkanProfile:
     @property
     def target_info(self) -> str:
         """The `#iree_gpu.target` attribute: subgroup sizes, storage and arithmetic made explicit."""
-        # SPIR-V 1.3 is the newest version without NoSignedWrap. IREE 3.13.0 would write that into modules whose
-        # header says 1.0, where it does not exist.
+        # SPIR-V 1.3 is the newest version without NoSignedWrap. IREE 3.13.0 would write that into modules
+        # whose header says 1.0, where it does not exist.
         integers = "int64|int32|int16|int8" if self.int64 else "int32|int16|int8"
         sizes = ", ".join(map(str, self.subgroup_sizes))
         threads = ", ".join([str(self.workgroup_threads)] * 3)

@@ -35,6 +35,7 @@ class DeviceArray:
         dtype: np.dtype[Any],
         pieces: Sequence[Piece],
         elsewhere: float = 0.0,
+        memory: npt.NDArray[Any] | None = None,
     ) -> None:
         self.target = target
         """What the device runs."""
@@ -42,6 +43,8 @@ class DeviceArray:
         self.dtype = dtype
         self._pieces = pieces
         self._elsewhere = elsewhere
+        # What a CPU's buffer lies in: the buffer does not keep it alive.
+        self._memory = memory
         self._ids: npt.NDArray[np.int32] | None = None
 
     @property
@@ -118,4 +121,5 @@ def to_device(array: npt.ArrayLike, target: str | Target) -> DeviceArray:
         pieces.append((None, lane.device.view(copy)))
 
     pool(chosen).run([send])
-    return DeviceArray(chosen, source.shape, source.dtype, pieces)
+    memory = copy if chosen.kind == "llvm-cpu" else None
+    return DeviceArray(chosen, source.shape, source.dtype, pieces, memory=memory)

@@ -119,13 +119,15 @@ def work(
     if call.block_table is not None:
         arrays["block_table"] = call.block_table
     arrays |= {"query_lengths": call.query_lengths, "kv_lengths": call.kv_lengths}
-    if in_place:
+    buffers = resident or {}
+    if in_place and "key" not in buffers:
         warn_of_copies("key", call.key, stacklevel=5)
-        arrays = {name: aligned(array) for name, array in arrays.items()}
-    inputs: dict[str, npt.NDArray[Any] | rt.HalBufferView] = dict(arrays)
-    for name, buffer in (resident or {}).items():
-        array = arrays[name]
-        inputs[name] = rt.HalBufferView(buffer, array.shape, element_type(array.dtype))
+    inputs: dict[str, npt.NDArray[Any] | rt.HalBufferView] = {}
+    for name, array in arrays.items():
+        if name in buffers:
+            inputs[name] = rt.HalBufferView(buffers[name], array.shape, element_type(array.dtype))
+        else:
+            inputs[name] = aligned(array) if in_place else array
     output_row = np.flatnonzero(selection.batch >= 0)
     return Work(
         inputs=list(inputs.values()),

@@ -11,13 +11,15 @@ import qsmla
 from qsmla.cli.generate import Shape, generated_call
 from qsmla.cli.options import JsonOption, RunTargetOption, TimeoutOption, spec_of, with_spec_options
 from qsmla.cli.report import CommandError, print_json
+from qsmla.cli.verify_all import verify_all
 from qsmla.compiler.build import DEFAULT_TIMEOUT_S
 from qsmla.compiler.build import compile as compile_kernel
+from qsmla.runtime import mla_reference, reference
 from qsmla.runtime.checks import check_call
 from qsmla.runtime.compare import compare
 from qsmla.runtime.kernels import resolve_target
-from qsmla.runtime.operator import LoadedKernel
-from qsmla.runtime.reference import attend
+from qsmla.runtime.mla_checks import check_mla_call
+from qsmla.runtime.operator import load_artifact
 
 
 @with_spec_options
@@ -43,19 +45,26 @@ def verify(
     """Run a kernel on generated inputs and compare it with the float64 reference.
 
     The tolerances are FlashMLA's: an element passes within 0.001 of the largest value its row attends to or
-    within 2.01/128 of itself. Fails if any does not.
+    within 2.01/128 of itself. Fails if any does not. `--target all` runs the kernel on every kind of target
+    and prints which of them work on this machine.
     """
     if artifact is not None and fields:
         raise CommandError(f"{artifact} names a kernel and so do {', '.join(fields)}; give one of the two")
+    shape = Shape(batch, query_tokens, kv_tokens, topk)
+    if target == "all":
+        if artifact is not None:
+            raise CommandError("--target all compiles a kernel for each kind of target; give no artifact")
+        spec = spec_of(fields)
+        verify_all(spec, generated_call(spec, shape, seed), as_json=as_json)
+        return
     if artifact is None:
         wanted = resolve_target(target or "llvm-cpu")
-        kernel = LoadedKernel(compile_kernel(spec_of(fields), wanted, timeout=timeout))
+        kernel = load_artifact(compile_kernel(spec_of(fields), wanted, timeout=timeout), wanted)
     else:
         kernel = qsmla.load(artifact, target)
-    shape = Shape(batch, query_tokens, kv_tokens, topk)
     arguments = generated_call(kernel.spec, shape, seed) | {"return_softmax_lse": True}
     output, lse = kernel(**arguments)
-    expected = attend(check_call(**arguments))
+    expected = _reference(arguments)
     found = compare(output, expected.output, expected.vmax, lse=lse, reference_lse=expected.lse)
     if as_json:
         target_label = kernel.target.label
@@ -64,3 +73,10 @@ def verify(
         print(f"{kernel.spec.label}: {found}")
     if not found.passed:
         raise CommandError(f"{kernel.spec.label} differs from the reference: {found}")
+
+
+def _reference(arguments: dict[str, Any]) -> reference.Attended:
+    """The float64 results of a generated call of either operator."""
+    if "q" in arguments:
+        return mla_reference.attend(check_mla_call(**arguments))
+    return reference.attend(check_call(**arguments))

@@ -204,9 +204,13 @@ def _shown(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} {value.shape}"
     try:
-        return reprlib.repr(value)
+        return _brief.repr(value)
     except ValueError:  # an integer with more digits than Python prints
         return f"a {type(value).__name__} too long to print"
+
+
+_brief = reprlib.Repr()
+_brief.maxlevel, _brief.maxlist, _brief.maxtuple, _brief.maxdict = 2, 4, 8, 4
 
 
 def _names(values: tuple[Any, ...]) -> str:

@@ -16,7 +16,6 @@ _kernels: dict[tuple[Spec, Target], Kernel] = {}
 _kernels_guard = threading.Lock()
 
 
-@functools.lru_cache(maxsize=64)
 def resolve_target(target: str | Target) -> Target:
     """The target called `target`, if this machine runs it.
 
@@ -24,6 +23,13 @@ def resolve_target(target: str | Target) -> Target:
         TypeError: neither a string nor a Target.
         ValueError: unknown, or nothing here runs it; the text says why.
     """
+    if not isinstance(target, str | Target):
+        raise TypeError(f"target is a {type(target).__name__}; allowed: a string or a Target")
+    return _resolved(target)
+
+
+@functools.lru_cache(maxsize=64)
+def _resolved(target: str | Target) -> Target:
     chosen = target if isinstance(target, Target) else Target.parse(target)
     if reason := chosen.unmet():
         raise ValueError(f"target is {chosen.label!r}, which cannot run here: {reason}")

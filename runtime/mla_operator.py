@@ -20,10 +20,10 @@ from qsmla.runtime.limits import check_buffer
 from qsmla.runtime.metadata import mla_fingerprint
 from qsmla.runtime.mla_checks import OUTPUT_DTYPE, MlaCall, check_mla_call
 from qsmla.runtime.mla_selection import MlaSelection, select
+from qsmla.runtime.notices import warn_of_copies
 from qsmla.runtime.output import HostOutput
 from qsmla.runtime.partition import Partition, check_cut, plan_rows
 from qsmla.runtime.row_keys import Lengths
-from qsmla.runtime.work import warn_of_copies
 from qsmla.runtime.workers import pool
 
 Result = npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.float32]]
@@ -206,7 +206,7 @@ def _work(call: MlaCall, selection: MlaSelection, output: HostOutput, *, in_plac
     inputs: list[npt.NDArray[Any]] = [call.query]
     for name, part in call.parts.items():
         if in_place:
-            warn_of_copies(f"{name}_kv", part.cache, stacklevel=5)
+            warn_of_copies(f"{name}_kv", part.cache)
         inputs.append(_with_a_first(part.cache))
         if name in selection.indices:
             inputs.append(selection.indices[name])

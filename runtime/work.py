@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +12,10 @@ import numpy.typing as npt
 
 from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.runtime.checks import AttentionCall
-from qsmla.runtime.devices import aligned, element_type, importable
+from qsmla.runtime.devices import aligned, element_type
 from qsmla.runtime.execution import Work
 from qsmla.runtime.fingerprint import check_fingerprint, fingerprint
+from qsmla.runtime.notices import warn_of_copies
 from qsmla.runtime.output import Output
 from qsmla.runtime.partition import Partition, check_cut, plan_rows
 from qsmla.runtime.selection import compact, row_geometry, valid_counts
@@ -121,7 +121,7 @@ def work(
     arrays |= {"query_lengths": call.query_lengths, "kv_lengths": call.kv_lengths}
     buffers = resident or {}
     if in_place and "key" not in buffers:
-        warn_of_copies("key", call.key, stacklevel=5)
+        warn_of_copies("key", call.key)
     inputs: dict[str, npt.NDArray[Any] | rt.HalBufferView] = {}
     for name, array in arrays.items():
         if name in buffers:
@@ -139,16 +139,3 @@ def work(
         first_in_order=selection.first_in_order,
         output=output,
     )
-
-
-def warn_of_copies(name: str, cache: npt.NDArray[np.uint8], stacklevel: int) -> None:
-    """Warn if a CPU cannot read the cache where it lies; `stacklevel` leads from here to the user's call."""
-    if not importable(cache) and cache.size:
-        # Python shows a warning once per place in the code, so once per process.
-        warnings.warn(
-            f"{name} ({cache.nbytes >> 20} MiB) is copied at every call, because it is not a contiguous "
-            "array on a 64-byte boundary; allocate the cache with qsmla.aligned_empty to have it read in "
-            "place",
-            RuntimeWarning,
-            stacklevel=stacklevel,
-        )

@@ -17,7 +17,7 @@ from qsmla.compiler.errors import ArtifactError
 from qsmla.compiler.targets import Target
 from qsmla.ir.spec import KernelSpec
 from qsmla.runtime.devices import CpuDevice, Device, GpuDevice
-from qsmla.runtime.kernels import resolve_target
+from qsmla.runtime.kernels import _resolved
 from qsmla.runtime.limits import check_buffer
 from qsmla.runtime.workers import pool
 
@@ -100,12 +100,12 @@ def test_a_device_without_a_feature_is_refused(lavapipe, monkeypatch):
     (found,) = drivers.find("vulkan").devices
     text = found.description.replace("shaderInt8=yes", "shaderInt8=no")
     monkeypatch.setattr(drivers, "find", lambda kind: Found((FoundDevice(found.name, 1, text),), None))
-    resolve_target.cache_clear()
+    _resolved.cache_clear()
     with pytest.raises(ValueError, match="lacks the features shaderInt8"):
         run(arguments_of(SPEC), lavapipe)
     with pytest.raises(ValueError, match="lacks the features shaderInt8"):
         GpuDevice(Target.parse(lavapipe))
-    resolve_target.cache_clear()
+    _resolved.cache_clear()
 
 
 def test_a_cache_over_the_limit_is_an_error_before_the_run(lavapipe, monkeypatch):

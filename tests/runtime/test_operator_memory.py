@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -110,14 +107,6 @@ def test_arrays_that_repeat_one_element() -> None:
         arguments[name] = np.broadcast_to(arguments[name][:1, :1], arguments[name].shape)
     whole = {name: arguments[name].copy() for name in ("query", IDS)}
     np.testing.assert_array_equal(bits(run(arguments)[0]), bits(run(arguments | whole)[0]))
-
-
-def test_a_copied_cache_warns_once_and_says_how_to_avoid_it() -> None:
-    script = Path(__file__).with_name("copied_cache.py")
-    finished = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
-    assert finished.returncode == 0, finished.stderr
-    assert len(re.findall("RuntimeWarning: key .* is copied at every call", finished.stderr)) == 1
-    assert "qsmla.aligned_empty" in finished.stderr
 
 
 # out, value, index types.

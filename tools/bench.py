@@ -66,12 +66,13 @@ class Timing:
     minimum: float
     median: float
     p90: float
+    columns: int = 2 * NOPE_DIM + ROPE_DIM
+    """Of a key and a value together."""
 
     @property
     def gflops(self) -> float:
         """Of the two matmuls, by the median."""
-        work = 2 * self.rows * self.heads * self.selected * (2 * NOPE_DIM + ROPE_DIM)
-        return work / self.median / 1e9
+        return 2 * self.rows * self.heads * self.selected * self.columns / self.median / 1e9
 
 
 def build_cache(random: np.random.Generator) -> npt.NDArray[np.int8]:
@@ -158,13 +159,25 @@ def contenders(case: Case, with_torch: bool, with_compile: bool) -> dict[str, Ca
     return calls
 
 
-def measure(shape: tuple[int, int, int], case: Case, calls: dict[str, Call], rounds: int) -> list[Timing]:
+def measure(
+    shape: tuple[int, int, int],
+    expected: npt.NDArray[np.float64],
+    calls: dict[str, Call],
+    sets: int,
+    rounds: int,
+) -> list[Timing]:
     """Check every contender, then time them in turn.
+
+    Args:
+        shape: rows, heads, keys of a row.
+        expected: what index set 0 gives.
+        calls: the contenders.
+        sets: how many index sets there are.
+        rounds: timed calls of each.
 
     Raises:
         ValueError: a contender's result is wrong.
     """
-    expected = reference.attend(check_call(**arguments(case, 0))).output
     errors: dict[str, float] = {}
     firsts: dict[str, float] = {}
     for name, call in calls.items():
@@ -178,7 +191,7 @@ def measure(shape: tuple[int, int, int], case: Case, calls: dict[str, Call], rou
     for index in range(rounds):
         for name, call in calls.items():
             begin = time.perf_counter()
-            call(index % len(case.indices))
+            call(index % sets)
             seconds[name].append(time.perf_counter() - begin)
     timings = []
     for name, taken in seconds.items():
@@ -218,7 +231,9 @@ def main(
     timings: list[Timing] = []
     for shape in SHAPES:
         case = build_case(shape, cache, 8, random)
-        timings += measure(shape, case, contenders(case, with_torch, compiled), rounds)
+        expected = reference.attend(check_call(**arguments(case, 0))).output
+        calls = contenders(case, with_torch, compiled)
+        timings += measure(shape, expected, calls, len(case.indices), rounds)
     if as_json:
         print(json.dumps({"workers": worker_count(), "timings": [asdict(each) for each in timings]}))
     else:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from qsmla.ir.spec import KernelSpec
+from qsmla.ir.spec import SPECS, KernelSpec, MlaSpec, Spec
 
 FIELDS = [field.name for field in dataclasses.fields(KernelSpec)]
 # How the label spells a field whose name it shortens.
@@ -104,3 +104,53 @@ def test_what_is_not_allowed_is_named(fields: dict[str, Any], text: str) -> None
 @pytest.mark.parametrize(("layout_kv", "paged"), [("BSND", False), ("PA_BSND", True)])
 def test_paged(layout_kv: str, paged: bool) -> None:
     assert KernelSpec(layout_kv=layout_kv).paged is paged
+
+
+def legal_mla_specs() -> list[MlaSpec]:
+    choices = itertools.product(*MlaSpec.CHOICES.values())
+    return [
+        MlaSpec(**dict(zip(MlaSpec.CHOICES, values, strict=True)))
+        for values in choices
+        if values[:2] != ("none",) * 2
+    ]
+
+
+def test_labels_of_all_mla_kernels_are_distinct_symbols_that_spell_every_field() -> None:
+    specs = legal_mla_specs()
+    labels = {spec.label for spec in specs}
+    assert len(labels) == len(specs) == 8 * 2 * 128
+    assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", label) for label in labels)
+    for name in MlaSpec.CHOICES:
+        assert all(f"_{name}_{getattr(spec, name)}" in spec.label for spec in specs)
+    assert not labels & {spec.label for spec in legal_specs()}
+
+
+def test_from_dict_gives_the_operator_s_own_specification() -> None:
+    for spec in (KernelSpec(heads=16), *legal_mla_specs()[::97]):
+        assert Spec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+        assert type(Spec.from_dict(spec.to_dict())) is type(spec) is SPECS[spec.operator]
+    assert MlaSpec.from_dict({"heads": 5}) == MlaSpec(heads=5)
+    assert Spec.from_dict({"heads": 16}) == KernelSpec(heads=16)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"ori": "none", "cmp": "none"}, "ori and cmp are both 'none'"),
+        ({"ori": "some"}, "ori is 'some'; allowed: none, dense, sparse"),
+        ({"kv_cache": "PA_BBND"}, "kv_cache is 'PA_BBND'; allowed: contiguous, paged"),
+        ({"heads": 0}, r"heads is 0; allowed: 1\.\.128"),
+        ({"heads": True}, "heads is True"),
+        ({"sparse_mode": 0}, "unknown field 'sparse_mode'; allowed: ori, cmp, kv_cache, heads"),
+        ({"operator": "kv_quant_sparse_flash_attention"}, "operator is 'kv_quant_sparse_flash_attention'"),
+    ],
+)
+def test_what_an_mla_kernel_is_not_is_named(fields: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        MlaSpec.from_dict(fields)
+
+
+def test_parts_that_there_are() -> None:
+    assert MlaSpec(ori="none", cmp="sparse").parts == {"cmp": "sparse"}
+    assert list(MlaSpec(ori="sparse", cmp="dense", kv_cache="paged").parts.values()) == ["sparse", "dense"]
+    assert [MlaSpec(kv_cache=kind).paged for kind in ("contiguous", "paged")] == [False, True]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,12 +19,23 @@ STAGING_SUFFIX: Final = ".staging"
 def staged(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new binary file beside `path` that takes its place when the block ends well, and goes away otherwise.
 
+    A link stays, and what it leads to is replaced. What is no file, such as a pipe or a terminal, is written
+    to when the block has ended well.
+
     Raises:
         OSError: the folder is missing, full or not writable, or `path` is a folder.
     """
     final = Path(path)
     if final.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(final))
+    if final.exists() and not final.is_file():
+        with tempfile.TemporaryFile() as whole:
+            yield whole
+            whole.seek(0)
+            with open(final, "wb") as device:
+                shutil.copyfileobj(whole, device)
+        return
+    final = Path(os.path.realpath(final))
     staging = final.with_name(f".{final.name[:60]}.{secrets.token_hex(6)}{STAGING_SUFFIX}")
     try:
         with open(staging, "xb") as file:
@@ -31,7 +44,7 @@ def staged(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except OSError as error:
         staging.unlink(missing_ok=True)
         # Callers know the file by its own name.
-        raise OSError(error.errno, error.strerror or str(error), str(final)) from error
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     except BaseException:
         staging.unlink(missing_ok=True)
         raise

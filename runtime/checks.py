@@ -284,13 +284,24 @@ def check_out(
     check_shape("out", array, shape)
     if not array.flags.writeable:
         raise ValueError("out is read-only; allowed: a writable array")
-    if 0 in array.strides and any(s == 0 and n > 1 for s, n in zip(array.strides, shape, strict=True)):
+    if not array.flags.c_contiguous and _shares_elements(array):
         raise ValueError(
             f"out has strides {array.strides}: elements share memory; allowed: elements of their own"
         )
     for given in inputs:
         if isinstance(given, np.ndarray) and np.may_share_memory(array, given) and _overlap(array, given):
             raise ValueError("out overlaps the memory of an input; allowed: memory of its own")
+
+
+def _shares_elements(array: npt.NDArray[Any]) -> bool:
+    """Whether elements may lie on each other: a stride that does not step over what is inside it."""
+    inside = array.itemsize
+    steps = ((abs(step), size) for step, size in zip(array.strides, array.shape, strict=True) if size > 1)
+    for step, size in sorted(steps):
+        if step < inside:
+            return True
+        inside += (size - 1) * step
+    return False
 
 
 def _overlap(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import tokenize
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +26,11 @@ _NAMED_DTYPES: Final[dict[str, Any]] = {
     "bfloat16": ml_dtypes.bfloat16,
     "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
 }
+_UNREADABLE: Final = (
+    # What NumPy's reader raises on files that are damaged or made to do harm.
+    *(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, MemoryError),
+    *(SyntaxError, EOFError, tokenize.TokenError, zipfile.BadZipFile, zlib.error, NotImplementedError),
+)
 _RAW_KINDS: Final = "uiV"
 
 
@@ -65,7 +72,7 @@ def load_npz(path: str | os.PathLike[str]) -> dict[str, Any]:
         try:
             with np.load(file, allow_pickle=False) as archive:
                 entries = {name: _aligned(archive[name], name) for name in archive.files}
-        except (ValueError, EOFError, KeyError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+        except _UNREADABLE as error:
             raise ValueError(f"{Path(path)} is not a readable .npz file of plain arrays: {error}") from error
     dtypes = _declared(entries.pop(DTYPES_ENTRY, None), path)
     for name in dtypes:

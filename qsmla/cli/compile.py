@@ -21,6 +21,7 @@ from qsmla.cli.options import (
     JsonOption,
     TargetOption,
     TimeoutOption,
+    named_path,
     spec_of,
     with_spec_options,
 )
@@ -78,6 +79,7 @@ def compile_command(
             help="A file, or a folder (a path without a suffix) that gets one file a kernel. Without it "
             "artifacts go to the cache.",
             metavar="PATH",
+            parser=named_path,
         ),
     ] = None,
     jobs: Annotated[

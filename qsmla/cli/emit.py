@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from qsmla.cli.options import TargetOption, spec_of, with_spec_options
+from qsmla.cli.options import TargetOption, named_path, spec_of, with_spec_options
 from qsmla.compiler import files
 from qsmla.compiler.build import plan
 
@@ -18,7 +18,8 @@ def emit(
     fields: dict[str, Any],
     target: TargetOption = "llvm-cpu",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write to this file.", metavar="FILE")
+        Path | None,
+        typer.Option("--output", "-o", help="The file to write.", metavar="FILE", parser=named_path),
     ] = None,
 ) -> None:
     """Print the MLIR of a kernel, arranged for a target; nothing is compiled."""

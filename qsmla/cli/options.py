@@ -27,6 +27,14 @@ _HELP: Final = {
 _OWNERS: Final = {name: spec for spec in reversed(SPECS.values()) for name in spec.CHOICES}
 """The operator whose default a field's help tells; the first one's where several have the field."""
 
+
+def named_path(text: str) -> Path:
+    """A path that a user gave; an empty one, an unset shell variable's, would be the current folder."""
+    if not text:
+        raise typer.BadParameter("an empty path; allowed: the name of a file or folder")
+    return Path(text)
+
+
 TargetOption = Annotated[
     str,
     typer.Option(

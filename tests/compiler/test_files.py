@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -61,3 +62,27 @@ def test_wrong_places_are_os_errors(tmp_path, name, error):
     with pytest.raises(error):
         files.write(tmp_path / name, b"")
     assert os.listdir(tmp_path) == []
+
+
+def test_links_lead_to_what_is_replaced(tmp_path):
+    real, link = tmp_path / "real.bin", tmp_path / "link.bin"
+    real.write_bytes(b"old")
+    link.symlink_to(real)
+    files.write(link, b"new")
+    assert link.is_symlink()
+    assert real.read_bytes() == b"new"
+
+
+def test_devices_and_pipes_stay_what_they_are(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    files.write(pipe, b"through")
+    reader.join()
+    assert read == [b"through"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    files.write(os.devnull, b"gone")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+    assert os.listdir(tmp_path) == ["pipe"]

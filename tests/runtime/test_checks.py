@@ -289,9 +289,10 @@ def test_a_read_only_out() -> None:
         check_call(**arguments)
 
 
-def test_an_out_whose_elements_share_memory() -> None:
-    row = np.zeros((2, 3, 1, 512), BFLOAT16)
-    out = np.lib.stride_tricks.as_strided(row, (2, 3, 2, 512), (*row.strides[:2], 0, 2))
+@pytest.mark.parametrize("step", [0, 2, 1022])
+def test_an_out_whose_elements_share_memory(step: int) -> None:
+    row = np.zeros((2, 3, 4, 512), BFLOAT16)
+    out = np.lib.stride_tricks.as_strided(row, (2, 3, 2, 512), (*row.strides[:2], step, 2))
     with pytest.raises(ValueError, match=r"^out has strides .*; allowed: "):
         check_call(**with_out() | {"out": out})
 

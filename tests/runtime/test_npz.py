@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 
 import ml_dtypes
 import numpy as np
@@ -110,3 +111,13 @@ def test_what_cannot_be_stored(tmp_path, arrays):
     with pytest.raises(ValueError, match="cannot be stored"):
         save_npz(tmp_path / "a.npz", **arrays)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("shape", ["(99999999999999999999,)", "(" * 3000, "(1 +", "(-1,)", "(2**63,)"])
+def test_array_headers_made_to_do_harm(tmp_path, shape):
+    text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header = b"\x93NUMPY\x01\x00" + (len(text) + 1).to_bytes(2, "little") + text + b"\n"
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("query.npy", header)
+    with pytest.raises(ValueError, match="is not a readable"):
+        load_npz(tmp_path / "a.npz")

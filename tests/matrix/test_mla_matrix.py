@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 from matrix.mla_cases import HEADS, SCENARIOS, MlaCase, mla_cases, mla_specs
 from matrix.targets import CONFIGS, Config
-from tolerance import assert_close
 
-import qsmla
+from qsmla.compiler.targets import Target
 from qsmla.runtime.mla_checks import check_mla_call
-from qsmla.runtime.mla_reference import attend
+from qsmla.runtime.mla_selection import select
+from qsmla.tools.stages import attempt
+
+FAILED = Path(__file__).parents[2] / "build" / "failed-cases"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" not in metafunc.fixturenames:
         return
     whole = metafunc.config.getoption("--whole-matrix")
+    # The operator has the portable schedule alone: on one kind of CPU it is what it is on another.
+    configs = [config for config in CONFIGS if config.target == "llvm-cpu" or "llvm-cpu" not in config.target]
     metafunc.parametrize(
         ("config", "case"),
         [
             pytest.param(config, case, id=f"{config.target}-{case.name}")
-            for config in CONFIGS
+            for config in configs
             for case in mla_cases("all" if whole else config.cases)
         ],
     )
@@ -33,16 +38,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_case(config: Config, case: MlaCase) -> None:
     config.need_device()
     arguments = case.arguments()
-    call = check_mla_call(**arguments)
-    assert call.spec == case.spec
+    assert check_mla_call(**arguments).spec == case.spec
     # What the operator leaves alone shows.
     out = np.full(arguments["q"].shape, 7.0, ml_dtypes.bfloat16)
-    output, lse = qsmla.quant_sparse_flash_mla(
-        **arguments, out=out, return_softmax_lse=True, target=config.target
-    )
-    assert output is out
-    assert lse.shape == arguments["q"].shape[:-1]
-    assert_close(output, attend(call), lse)
+    folder = FAILED / Target.parse(config.target).label.replace(":", "-") / case.name
+    attempt(case.spec, arguments, config.target, out=out).check(folder)
 
 
 def test_the_matrix_is_as_large_as_it_says() -> None:
@@ -57,7 +57,7 @@ def test_scenarios_make_rows_with_and_without_keys_of_one_block_and_of_several()
     for case in mla_cases():
         if case.spec.heads < 9:
             call = check_mla_call(**case.arguments())
-            selection = qsmla.runtime.mla_selection.select(call)
+            selection = select(call)
             counts["without"] += len(selection.keyless)
             counts["one"] += int((selection.blocks == 1).sum())
             counts["several"] += int((selection.blocks > 2).sum())

@@ -22,12 +22,14 @@ def blocks(language: str) -> list[str]:
 def test_python_examples(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
+    shapes = []
     for block in blocks("python"):
         exec(compile(block, "README.md", "exec"), names)
-    assert names["output"].shape == (2, 1, 16, 512)
-    assert names["output"].dtype == ml_dtypes.bfloat16
-    assert names["lse"].shape == (2, 1, 16)
-    assert np.isfinite(names["lse"]).all()
+        assert names["output"].dtype == ml_dtypes.bfloat16
+        assert names["lse"].shape == names["output"].shape[:-1]
+        assert np.isfinite(names["lse"]).all()
+        shapes.append(names["output"].shape)
+    assert shapes == [(2, 1, 16, 512), (2, 1, 16, 512), (2, 1, 64, 512)]
     assert names["kernel"].spec == Artifact.load("kernel.vmfb").spec
 
 

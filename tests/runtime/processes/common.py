@@ -25,3 +25,9 @@ def call(seed: int = 0, rows: int = 4) -> Arguments:
 def result(arguments: Arguments) -> bytes:
     """Output and lse."""
     return b"".join(array.tobytes() for array in run(arguments))
+
+
+def memory(field: str) -> int:
+    """Bytes of a field of this process's status: VmRSS now, VmHWM at most since the last reset."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(field))

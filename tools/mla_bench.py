@@ -1,8 +1,8 @@
 """How long a call of `quant_sparse_flash_mla` takes, beside PyTorch: `python -m qsmla.tools.mla_bench`.
 
 A window of 128 original tokens and 512 selected of 16,384 compressed ones, 64 heads, as in one decode step of
-one request and of 32. PyTorch does the same maths in bfloat16: it looks the codes up in a table, eagerly and
-through torch.compile. How it is measured is `qsmla.tools.bench`'s. PyTorch is optional:
+one request and of 32. PyTorch does the same maths in bfloat16 and in float32, eagerly and through torch.compile:
+it looks the codes up in a table. How it is measured is `qsmla.tools.bench`'s. PyTorch is optional:
 `pip install torch==2.13.0`.
 """
 
@@ -108,23 +108,23 @@ def product(case: Case, target: str) -> Call:
     return call
 
 
-def torch_program(case: Case, compiled: bool) -> Call:
-    """Gather, look up, matmul, softmax, matmul in bfloat16, eagerly or through torch.compile."""
+def torch_program(case: Case, dtype: str, compiled: bool) -> Call:
+    """Gather, look up, matmul, softmax, matmul in a dtype of PyTorch, eagerly or through torch.compile."""
     import torch
 
-    table = torch.from_numpy(decode_table("hifloat8").copy()).bfloat16()
+    number = getattr(torch, dtype)
+    table = torch.from_numpy(decode_table("hifloat8").copy()).to(number)
+    requests = torch.arange(len(case.q))[:, None]
 
     def attention(q: Any, ori: Any, cmp: Any, indices: Any) -> Any:
-        selected = torch.gather(cmp, 1, indices[..., None].expand(-1, -1, NOPE_DIM))
-        keys = table[torch.cat([ori, selected], 1).int()]
+        keys = table[torch.cat([ori, cmp[requests, indices]], 1).int()]
         scores = table[q.int()] @ keys.transpose(1, 2)
-        weights = torch.softmax(scores.float() * SCALE, -1).bfloat16()
+        weights = torch.softmax(scores.float() * SCALE, -1).to(number)
         return weights @ keys
 
     program = torch.compile(attention) if compiled else attention
-    q, ori, cmp = (
-        torch.from_numpy(array) for array in (case.q[:, 0], case.ori_kv[:, :, 0], case.cmp_kv[:, :, 0])
-    )
+    arrays = (case.q[:, 0], case.ori_kv[:, :, 0], case.cmp_kv[:, :, 0])
+    q, ori, cmp = map(torch.from_numpy, arrays)
     indices = [torch.from_numpy(each[:, 0, 0]).long() for each in case.indices]
 
     def call(index_set: int) -> npt.NDArray[np.float32]:
@@ -136,12 +136,13 @@ def torch_program(case: Case, compiled: bool) -> Call:
 
 
 def contenders(case: Case, target: str, compiled: bool) -> dict[str, Call]:
-    """By name; PyTorch where it is installed."""
+    """By name; PyTorch where it is installed, in float32 too, which a CPU without bfloat16 is faster at."""
     calls = {"qsmla": product(case, target)}
     if importlib.util.find_spec("torch") is not None:
-        calls["torch eager"] = torch_program(case, compiled=False)
-        if compiled:
-            calls["torch.compile"] = torch_program(case, compiled=True)
+        for name, dtype in (("bf16", "bfloat16"), ("f32", "float32")):
+            calls[f"torch {name}"] = torch_program(case, dtype, compiled=False)
+            if compiled:
+                calls[f"torch.compile {name}"] = torch_program(case, dtype, compiled=True)
     return calls
 
 

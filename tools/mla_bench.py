@@ -1,9 +1,9 @@
 """How long a call of `quant_sparse_flash_mla` takes, beside PyTorch: `python -m qsmla.tools.mla_bench`.
 
 A window of 128 original tokens and 512 selected of 16,384 compressed ones, 64 heads, as in one decode step of
-one request and of 32. PyTorch does the same maths in bfloat16 and in float32, eagerly and through torch.compile:
-it looks the codes up in a table. How it is measured is `qsmla.tools.bench`'s. PyTorch is optional:
-`pip install torch==2.13.0`.
+one request and of 32. PyTorch does the same maths in bfloat16 and in float32, eagerly and through
+torch.compile: it looks the codes up in a table. How it is measured is `qsmla.tools.bench`'s. PyTorch is
+optional: `pip install torch==2.13.0`.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--whole-matrix", action="store_true", help="run every case of the matrix on every target"
     )
+    parser.addoption("--update-golden", action="store_true", help="write the golden files of tests/ir anew")
 
 
 # Compiling the first example of a property takes seconds.

@@ -1,0 +1,551 @@
+!query = tensor<?x128x576xf16>
+!query_rows = tensor<?x128x576xf16>
+!key = tensor<?x656xi8>
+!cache = tensor<?x656xi8>
+!cache_as_query_dtype = tensor<?x328xf16>
+!cache_as_f32 = tensor<?x164xf32>
+!indices = tensor<?x?xi32>
+!indices_rows = tensor<?x?xi32>
+!lengths = tensor<?xi32>
+!item_query_nope = tensor<?x128x512xf32>
+!item_query_rope = tensor<?x128x64xf32>
+!item_rope = tensor<?x256x64xf32>
+!items = tensor<?x3xi32> // query row, batch, key block of the row
+!item_keys = tensor<?x256xi32>
+!item_query = tensor<?x128x576xf32>
+!item_nope = tensor<?x256x512xf32>
+!item_scores = tensor<?x128x256xf32>
+!item_weights = tensor<?x128x256xf32>
+!partial = tensor<?x128x512xf32>
+!per_item = tensor<?xf32>
+!per_head = tensor<?x128xf32>
+!sinks = tensor<128xf32>
+!folded = tensor<?x128x512xf16>
+
+#item_keys = affine_map<(w, k) -> (w, k)>
+#item_head_key = affine_map<(w, h, k) -> (w, h, k)>
+#item_head_key_to_item = affine_map<(w, h, k) -> (w)>
+#item_head_key_to_key = affine_map<(w, h, k) -> (w, k)>
+#item_head_key_to_head = affine_map<(w, h, k) -> (w, h)>
+#item_key_column = affine_map<(w, k, d) -> (w, k, d)>
+#item_key_column_to_key = affine_map<(w, k, d) -> (w, k)>
+#row_head = affine_map<(r, h) -> (r, h)>
+#row_head_column = affine_map<(r, h, d) -> (r, h, d)>
+#row_head_column_to_head = affine_map<(r, h, d) -> (r, h)>
+#row_head_to_head = affine_map<(r, h) -> (h)>
+
+module @kv_quant_sparse_flash_attention_layout_q_TND_layout_kv_TND_dtype_q_float16_dtype_kv_int8_heads_128_sparse_block_1_sparse_mode_3_byte_order_ascend {
+
+stream.executable private @attend_avx2 {
+  stream.executable.export public @items workgroups(%items: index) -> (index, index, index) {
+    %c1 = arith.constant 1 : index
+    stream.return %items, %c1, %c1 : index, index, index
+  }
+  builtin.module {
+    func.func @items(
+      %query_binding: !stream.binding, %cache_binding: !stream.binding, %slots_binding: !stream.binding,
+      %items_binding: !stream.binding,
+      %rows: index, %cache_size: index, %count: index, %scale_log2_e: f32,
+      %values_binding: !stream.binding, %maximum_binding: !stream.binding, %total_binding: !stream.binding
+    ) attributes {translation_info = #iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c4 = arith.constant 4 : index
+      %c8 = arith.constant 8 : index
+      %zero_i32 = arith.constant 0 : i32
+      %sixteen = arith.constant 16 : i32
+      %key_block = arith.constant 256 : index
+      %width = arith.constant 576 : index
+      %nope = arith.constant 512 : index
+      %tile = arith.constant 128 : index
+      %rope_at = arith.constant 256 : index
+      %scale_at = arith.constant 640 : index
+      %minus_infinity = arith.constant 0xFF800000 : f32
+      %zeros = arith.constant dense<0.0> : vector<8xf32>
+      %minus_infinities = arith.constant dense<0xFF800000> : vector<8xf32>
+      %infinities = arith.constant dense<0x7F800000> : vector<8xf32>
+      %least_power = arith.constant dense<-126.0> : vector<8xf32>
+      %largest_power = arith.constant dense<127.0> : vector<8xf32>
+      %rounder = arith.constant dense<12582912.0> : vector<8xf32>
+      %exp2_0 = arith.constant dense<1.0> : vector<8xf32>
+      %exp2_1 = arith.constant dense<0.693147180559945> : vector<8xf32>
+      %exp2_2 = arith.constant dense<0.240226506959101> : vector<8xf32>
+      %exp2_3 = arith.constant dense<0.0555041086648216> : vector<8xf32>
+      %exp2_4 = arith.constant dense<0.00961812910762848> : vector<8xf32>
+      %exp2_5 = arith.constant dense<0.00133335581464284> : vector<8xf32>
+      %exp2_6 = arith.constant dense<0.000154035303933816> : vector<8xf32>
+      %ones_i32 = arith.constant dense<1> : vector<8xi32>
+      %sixteens = arith.constant dense<16> : vector<8xi32>
+      %mantissa_bits = arith.constant dense<23> : vector<8xi32>
+      %half_of_bfloat16 = arith.constant dense<0x7FFF> : vector<8xi32>
+      %upper_half = arith.constant dense<0xFFFF0000> : vector<8xi32>
+      %scale_lanes = vector.broadcast %scale_log2_e : f32 to vector<8xf32>
+      %query = stream.binding.subspan %query_binding[%c0] : !stream.binding -> memref<?x128x576xf16>{%rows}
+      %cache = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x656xi8>{%cache_size}
+      %cache_short = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x328xf16>{%cache_size}
+      %slots = stream.binding.subspan %slots_binding[%c0] : !stream.binding -> memref<?x256xi32>{%count}
+      %items = stream.binding.subspan %items_binding[%c0] : !stream.binding -> memref<?x3xi32>{%count}
+      %values = stream.binding.subspan %values_binding[%c0] : !stream.binding -> memref<?x128x512xf32>{%count}
+      %maxima = stream.binding.subspan %maximum_binding[%c0] : !stream.binding -> memref<?x128xf32>{%count}
+      %totals = stream.binding.subspan %total_binding[%c0] : !stream.binding -> memref<?x128xf32>{%count}
+      %item = stream.dispatch.workgroup.id[0] : index
+      %query_row_i32 = memref.load %items[%item, %c0] : memref<?x3xi32>
+      %query_row = arith.index_cast %query_row_i32 : i32 to index
+
+      // Key slots behind the last one that the row attends to cost nothing.
+      %last = scf.for %k = %c0 to %key_block step %c1 iter_args(%so_far = %c0) -> (index) {
+        %slot = memref.load %slots[%item, %k] : memref<?x256xi32>
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        %behind = arith.addi %k, %c1 : index
+        %next = arith.select %attended, %behind, %so_far : index
+        scf.yield %next : index
+      }
+      %key_vectors = arith.ceildivui %last, %c8 : index
+      %key_end = arith.muli %key_vectors, %c8 : index
+
+      // Gather and dequantise: code -> f32 (exact), times the f32 scale, rounded. A masked slot is zeros.
+      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x592xf32>
+      scf.for %k = %c0 to %key_end step %c1 {
+        %slot = memref.load %slots[%item, %k] : memref<?x256xi32>
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        scf.if %attended {
+          %row = arith.index_cast %slot : i32 to index
+          scf.for %t = %c0 to %c4 step %c1 {
+            %scale_offset = arith.muli %t, %c4 : index
+            %scale_column = arith.addi %scale_at, %scale_offset : index
+            %scale_bytes = vector.load %cache[%row, %scale_column] : memref<?x656xi8>, vector<4xi8>
+            %scale_vector = vector.bitcast %scale_bytes : vector<4xi8> to vector<1xf32>
+            %tile_scale = vector.extract %scale_vector[0] : f32 from vector<1xf32>
+            %tile_scale_lanes = vector.broadcast %tile_scale : f32 to vector<8xf32>
+            %tile_start = arith.muli %t, %tile : index
+            %tile_end = arith.addi %tile_start, %tile : index
+            scf.for %d = %tile_start to %tile_end step %c8 {
+              %codes = vector.load %cache[%row, %d] : memref<?x656xi8>, vector<8xi8>
+              %decoded = arith.sitofp %codes : vector<8xi8> to vector<8xf32>
+
+              %scaled = arith.mulf %decoded, %tile_scale_lanes : vector<8xf32>
+          %key_nope_short = arith.truncf %scaled : vector<8xf32> to vector<8xf16>
+          %key_nope = arith.extf %key_nope_short : vector<8xf16> to vector<8xf32>
+
+              vector.store %key_nope, %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+            }
+          }
+          scf.for %d = %nope to %width step %c8 {
+            %in_rope = arith.subi %d, %nope : index
+            %rope_column = arith.addi %rope_at, %in_rope : index
+            %stored = vector.load %cache_short[%row, %rope_column] : memref<?x328xf16>, vector<8xf16>
+          %key_rope = arith.extf %stored : vector<8xf16> to vector<8xf32>
+
+            vector.store %key_rope, %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+          }
+        } else {
+          scf.for %d = %c0 to %width step %c8 {
+            vector.store %zeros, %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+          }
+        }
+      }
+      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x16xf32>
+      %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<576x16xf32>
+      %heads = arith.constant 128 : index
+      %group = arith.constant 16 : index
+      %keys_at_once = arith.constant 4 : index
+      %panel = arith.constant 16 : index
+      scf.for %first_head = %c0 to %heads step %group {
+        // The group's queries in float32, column by column.
+        scf.for %d = %c0 to %width step %c1 {
+          scf.for %h = %c0 to %group step %c1 {
+            %head = arith.addi %first_head, %h : index
+            %element = memref.load %query[%query_row, %head, %d] : memref<?x128x576xf16>
+          %element_f32 = arith.extf %element : f16 to f32
+
+            memref.store %element_f32, %packed[%d, %h] : memref<576x16xf32>
+          }
+        }
+
+        // Scores: 4 keys x 16 heads in registers, summed column by column.
+        scf.for %k = %c0 to %key_end step %keys_at_once {
+          %place0 = arith.constant 0 : index
+          %k0 = arith.addi %k, %place0 : index
+          %place1 = arith.constant 1 : index
+          %k1 = arith.addi %k, %place1 : index
+          %place2 = arith.constant 2 : index
+          %k2 = arith.addi %k, %place2 : index
+          %place3 = arith.constant 3 : index
+          %k3 = arith.addi %k, %place3 : index
+          %dots:8 = scf.for %d = %c0 to %width step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+            %lanes0 = arith.constant 0 : index
+            %q0 = vector.load %packed[%d, %lanes0] : memref<576x16xf32>, vector<8xf32>
+            %lanes1 = arith.constant 8 : index
+            %q1 = vector.load %packed[%d, %lanes1] : memref<576x16xf32>, vector<8xf32>
+            %key0 = memref.load %keys[%k0, %d] : memref<256x592xf32>
+            %key_lanes0 = vector.broadcast %key0 : f32 to vector<8xf32>
+            %next0 = math.fma %q0, %key_lanes0, %sum0 : vector<8xf32>
+            %next1 = math.fma %q1, %key_lanes0, %sum1 : vector<8xf32>
+            %key1 = memref.load %keys[%k1, %d] : memref<256x592xf32>
+            %key_lanes1 = vector.broadcast %key1 : f32 to vector<8xf32>
+            %next2 = math.fma %q0, %key_lanes1, %sum2 : vector<8xf32>
+            %next3 = math.fma %q1, %key_lanes1, %sum3 : vector<8xf32>
+            %key2 = memref.load %keys[%k2, %d] : memref<256x592xf32>
+            %key_lanes2 = vector.broadcast %key2 : f32 to vector<8xf32>
+            %next4 = math.fma %q0, %key_lanes2, %sum4 : vector<8xf32>
+            %next5 = math.fma %q1, %key_lanes2, %sum5 : vector<8xf32>
+            %key3 = memref.load %keys[%k3, %d] : memref<256x592xf32>
+            %key_lanes3 = vector.broadcast %key3 : f32 to vector<8xf32>
+            %next6 = math.fma %q0, %key_lanes3, %sum6 : vector<8xf32>
+            %next7 = math.fma %q1, %key_lanes3, %sum7 : vector<8xf32>
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+          }
+          %slot0 = memref.load %slots[%item, %k0] : memref<?x256xi32>
+          %attended0 = arith.cmpi sge, %slot0, %zero_i32 : i32
+          %scaled0_0 = arith.mulf %dots#0, %scale_lanes : vector<8xf32>
+          %score0_0 = arith.select %attended0, %scaled0_0, %minus_infinities : vector<8xf32>
+          %score_lanes0_0 = arith.constant 0 : index
+          vector.store %score0_0, %scores[%k0, %score_lanes0_0] : memref<256x16xf32>, vector<8xf32>
+          %scaled0_1 = arith.mulf %dots#1, %scale_lanes : vector<8xf32>
+          %score0_1 = arith.select %attended0, %scaled0_1, %minus_infinities : vector<8xf32>
+          %score_lanes0_1 = arith.constant 8 : index
+          vector.store %score0_1, %scores[%k0, %score_lanes0_1] : memref<256x16xf32>, vector<8xf32>
+          %slot1 = memref.load %slots[%item, %k1] : memref<?x256xi32>
+          %attended1 = arith.cmpi sge, %slot1, %zero_i32 : i32
+          %scaled1_0 = arith.mulf %dots#2, %scale_lanes : vector<8xf32>
+          %score1_0 = arith.select %attended1, %scaled1_0, %minus_infinities : vector<8xf32>
+          %score_lanes1_0 = arith.constant 0 : index
+          vector.store %score1_0, %scores[%k1, %score_lanes1_0] : memref<256x16xf32>, vector<8xf32>
+          %scaled1_1 = arith.mulf %dots#3, %scale_lanes : vector<8xf32>
+          %score1_1 = arith.select %attended1, %scaled1_1, %minus_infinities : vector<8xf32>
+          %score_lanes1_1 = arith.constant 8 : index
+          vector.store %score1_1, %scores[%k1, %score_lanes1_1] : memref<256x16xf32>, vector<8xf32>
+          %slot2 = memref.load %slots[%item, %k2] : memref<?x256xi32>
+          %attended2 = arith.cmpi sge, %slot2, %zero_i32 : i32
+          %scaled2_0 = arith.mulf %dots#4, %scale_lanes : vector<8xf32>
+          %score2_0 = arith.select %attended2, %scaled2_0, %minus_infinities : vector<8xf32>
+          %score_lanes2_0 = arith.constant 0 : index
+          vector.store %score2_0, %scores[%k2, %score_lanes2_0] : memref<256x16xf32>, vector<8xf32>
+          %scaled2_1 = arith.mulf %dots#5, %scale_lanes : vector<8xf32>
+          %score2_1 = arith.select %attended2, %scaled2_1, %minus_infinities : vector<8xf32>
+          %score_lanes2_1 = arith.constant 8 : index
+          vector.store %score2_1, %scores[%k2, %score_lanes2_1] : memref<256x16xf32>, vector<8xf32>
+          %slot3 = memref.load %slots[%item, %k3] : memref<?x256xi32>
+          %attended3 = arith.cmpi sge, %slot3, %zero_i32 : i32
+          %scaled3_0 = arith.mulf %dots#6, %scale_lanes : vector<8xf32>
+          %score3_0 = arith.select %attended3, %scaled3_0, %minus_infinities : vector<8xf32>
+          %score_lanes3_0 = arith.constant 0 : index
+          vector.store %score3_0, %scores[%k3, %score_lanes3_0] : memref<256x16xf32>, vector<8xf32>
+          %scaled3_1 = arith.mulf %dots#7, %scale_lanes : vector<8xf32>
+          %score3_1 = arith.select %attended3, %scaled3_1, %minus_infinities : vector<8xf32>
+          %score_lanes3_1 = arith.constant 8 : index
+          vector.store %score3_1, %scores[%k3, %score_lanes3_1] : memref<256x16xf32>, vector<8xf32>
+        }
+
+        // Softmax over the block; the weights take the scores' place, rounded, their sum is of the float32 ones.
+        scf.for %v = %c0 to %group step %c8 {
+          %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
+            %score = vector.load %scores[%k, %v] : memref<256x16xf32>, vector<8xf32>
+            %larger = arith.maximumf %so_far, %score : vector<8xf32>
+            scf.yield %larger : vector<8xf32>
+          }
+          %reference_magnitude = math.absf %maximum : vector<8xf32>
+          %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinities : vector<8xf32>
+          %reference = arith.select %reference_is_infinite, %zeros, %maximum : vector<8xi1>, vector<8xf32>
+          %total = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %zeros) -> (vector<8xf32>) {
+            %score = vector.load %scores[%k, %v] : memref<256x16xf32>, vector<8xf32>
+            %below = arith.subf %score, %reference : vector<8xf32>
+          %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
+          %weight_inside = arith.minimumf %weight_above, %largest_power : vector<8xf32>
+          %weight_shifted = arith.addf %weight_inside, %rounder : vector<8xf32>
+          %weight_whole = arith.subf %weight_shifted, %rounder : vector<8xf32>
+          %weight_rest = arith.subf %weight_inside, %weight_whole : vector<8xf32>
+          %weight_5 = math.fma %exp2_6, %weight_rest, %exp2_5 : vector<8xf32>
+          %weight_4 = math.fma %weight_5, %weight_rest, %exp2_4 : vector<8xf32>
+          %weight_3 = math.fma %weight_4, %weight_rest, %exp2_3 : vector<8xf32>
+          %weight_2 = math.fma %weight_3, %weight_rest, %exp2_2 : vector<8xf32>
+          %weight_1 = math.fma %weight_2, %weight_rest, %exp2_1 : vector<8xf32>
+          %weight_0 = math.fma %weight_1, %weight_rest, %exp2_0 : vector<8xf32>
+          %weight_whole_bits = vector.bitcast %weight_shifted : vector<8xf32> to vector<8xi32>
+          %weight_exponent = arith.shli %weight_whole_bits, %mantissa_bits : vector<8xi32>
+          %weight_bits = vector.bitcast %weight_0 : vector<8xf32> to vector<8xi32>
+          %weight_scaled_bits = arith.addi %weight_bits, %weight_exponent : vector<8xi32>
+          %weight_power = vector.bitcast %weight_scaled_bits : vector<8xi32> to vector<8xf32>
+          %weight_is_small = arith.cmpf olt, %below, %least_power : vector<8xf32>
+          %weight_or_zero = arith.select %weight_is_small, %zeros, %weight_power : vector<8xi1>, vector<8xf32>
+          %weight_is_large = arith.cmpf ogt, %below, %largest_power : vector<8xf32>
+          %weight_or_infinity = arith.select %weight_is_large, %infinities, %weight_or_zero : vector<8xi1>, vector<8xf32>
+          %weight_is_nan = arith.cmpf uno, %below, %below : vector<8xf32>
+          %weight = arith.select %weight_is_nan, %below, %weight_or_infinity : vector<8xi1>, vector<8xf32>
+          %weight_rounded_short = arith.truncf %weight : vector<8xf32> to vector<8xf16>
+          %weight_rounded = arith.extf %weight_rounded_short : vector<8xf16> to vector<8xf32>
+
+            vector.store %weight_rounded, %scores[%k, %v] : memref<256x16xf32>, vector<8xf32>
+            %next = arith.addf %so_far, %weight : vector<8xf32>
+            scf.yield %next : vector<8xf32>
+          }
+          %head = arith.addi %first_head, %v : index
+          vector.store %maximum, %maxima[%item, %head] : memref<?x128xf32>, vector<8xf32>
+          vector.store %total, %totals[%item, %head] : memref<?x128xf32>, vector<8xf32>
+        }
+
+        // Values: 4 heads x 16 columns in registers, summed key by key; a panel of columns serves the whole group.
+        scf.for %d = %c0 to %nope step %panel {
+          %d_next = arith.addi %d, %c8 : index
+          scf.for %h = %c0 to %group step %c4 {
+            %head_place0 = arith.constant 0 : index
+            %h0 = arith.addi %h, %head_place0 : index
+            %head0 = arith.addi %first_head, %h0 : index
+            %head_place1 = arith.constant 1 : index
+            %h1 = arith.addi %h, %head_place1 : index
+            %head1 = arith.addi %first_head, %h1 : index
+            %head_place2 = arith.constant 2 : index
+            %h2 = arith.addi %h, %head_place2 : index
+            %head2 = arith.addi %first_head, %h2 : index
+            %head_place3 = arith.constant 3 : index
+            %h3 = arith.addi %h, %head_place3 : index
+            %head3 = arith.addi %first_head, %h3 : index
+            %sums:8 = scf.for %k = %c0 to %key_end step %c1
+                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+              %value0 = vector.load %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+              %value1 = vector.load %keys[%k, %d_next] : memref<256x592xf32>, vector<8xf32>
+              %weight0 = memref.load %scores[%k, %h0] : memref<256x16xf32>
+              %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
+              %next0 = math.fma %weight_lanes0, %value0, %sum0 : vector<8xf32>
+              %next1 = math.fma %weight_lanes0, %value1, %sum1 : vector<8xf32>
+              %weight1 = memref.load %scores[%k, %h1] : memref<256x16xf32>
+              %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
+              %next2 = math.fma %weight_lanes1, %value0, %sum2 : vector<8xf32>
+              %next3 = math.fma %weight_lanes1, %value1, %sum3 : vector<8xf32>
+              %weight2 = memref.load %scores[%k, %h2] : memref<256x16xf32>
+              %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
+              %next4 = math.fma %weight_lanes2, %value0, %sum4 : vector<8xf32>
+              %next5 = math.fma %weight_lanes2, %value1, %sum5 : vector<8xf32>
+              %weight3 = memref.load %scores[%k, %h3] : memref<256x16xf32>
+              %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
+              %next6 = math.fma %weight_lanes3, %value0, %sum6 : vector<8xf32>
+              %next7 = math.fma %weight_lanes3, %value1, %sum7 : vector<8xf32>
+              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+            }
+            vector.store %sums#0, %values[%item, %head0, %d] : memref<?x128x512xf32>, vector<8xf32>
+            vector.store %sums#1, %values[%item, %head0, %d_next] : memref<?x128x512xf32>, vector<8xf32>
+            vector.store %sums#2, %values[%item, %head1, %d] : memref<?x128x512xf32>, vector<8xf32>
+            vector.store %sums#3, %values[%item, %head1, %d_next] : memref<?x128x512xf32>, vector<8xf32>
+            vector.store %sums#4, %values[%item, %head2, %d] : memref<?x128x512xf32>, vector<8xf32>
+            vector.store %sums#5, %values[%item, %head2, %d_next] : memref<?x128x512xf32>, vector<8xf32>
+            vector.store %sums#6, %values[%item, %head3, %d] : memref<?x128x512xf32>, vector<8xf32>
+            vector.store %sums#7, %values[%item, %head3, %d_next] : memref<?x128x512xf32>, vector<8xf32>
+          }
+        }
+      }
+      return
+    }
+  }
+}
+
+// Partial results: sum of exp2(score - maximum) * value, the maximum (scores carry log2(e)), and the sum of the weights.
+func.func @attend(
+  %query: !query, %key: !key, %indices: !indices,
+  %query_lengths: !lengths, %kv_lengths: !lengths, %scale: f32, %items: !items
+) -> (!partial, !per_head, !per_head) attributes {iree.reflection = {}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %zero_i32 = arith.constant 0 : i32
+  %one_i32 = arith.constant 1 : i32
+  %masked = arith.constant -1 : i32
+  %zero = arith.constant 0.0 : f32
+  %zero_query_dtype = arith.constant 0.0 : f16
+  %minus_infinity = arith.constant 0xFF800000 : f32
+  %infinity = arith.constant 0x7F800000 : f32
+  %log2_e = arith.constant 1.44269504 : f32
+
+  %query_rows = tensor.cast %query : !query to !query_rows
+  %indices_rows = tensor.cast %indices : !indices to !indices_rows
+  %cache = tensor.cast %key : !key to !cache
+
+  %count = tensor.dim %items, %c0 : !items
+  %cache_size = tensor.dim %cache, %c0 : !cache
+  %selected = tensor.dim %indices_rows, %c1 : !indices_rows
+  %last_selected = arith.subi %selected, %c1 : index
+
+  // The cache row behind each key slot of an item, or -1: nothing there that the row attends to.
+  %slots_empty = tensor.empty(%count) : !item_keys
+  %slots_computed = linalg.generic {
+    indexing_maps = [#item_keys], iterator_types = ["parallel", "parallel"]
+  } outs(%slots_empty : !item_keys) {
+  ^bb0(%unused: i32):
+    %item = linalg.index 0 : index
+    %query_row_i32 = tensor.extract %items[%item, %c0] : !items
+    %batch_i32 = tensor.extract %items[%item, %c1] : !items
+    %block_i32 = tensor.extract %items[%item, %c2] : !items
+    %batch = arith.index_cast %batch_i32 : i32 to index
+    %batch_is_first = arith.cmpi eq, %batch, %c0 : index
+    %batch_less_one = arith.subi %batch, %c1 : index
+    %batch_before = arith.select %batch_is_first, %c0, %batch_less_one : index
+    %query_end = tensor.extract %query_lengths[%batch] : !lengths
+    %query_before = tensor.extract %query_lengths[%batch_before] : !lengths
+    %query_start = arith.select %batch_is_first, %zero_i32, %query_before : i32
+    %query_length = arith.subi %query_end, %query_start : i32
+    %kv_end = tensor.extract %kv_lengths[%batch] : !lengths
+    %kv_before = tensor.extract %kv_lengths[%batch_before] : !lengths
+    %kv_start = arith.select %batch_is_first, %zero_i32, %kv_before : i32
+    %kv_length = arith.subi %kv_end, %kv_start : i32
+
+    // Right-down causal: the last query row sees the last key.
+    %row_in_batch = arith.subi %query_row_i32, %query_start : i32
+    %diagonal = arith.subi %kv_length, %query_length : i32
+    %seen_before = arith.addi %diagonal, %row_in_batch : i32
+    %seen = arith.addi %seen_before, %one_i32 : i32
+    %limit = arith.minsi %seen, %kv_length : i32
+
+    // slot -> (place in the selection, token inside the selected block)
+    %key_block = arith.constant 256 : index
+    %block = arith.index_cast %block_i32 : i32 to index
+    %block_start = arith.muli %block, %key_block : index
+    %in_block = linalg.index 1 : index
+    %slot = arith.addi %block_start, %in_block : index
+    %tokens_per_place = arith.constant 1 : index
+    %place = arith.divui %slot, %tokens_per_place : index
+    %offset_index = arith.remui %slot, %tokens_per_place : index
+    %offset = arith.index_cast %offset_index : index to i32
+    %listed = arith.cmpi ult, %place, %selected : index
+    %place_safe = arith.minui %place, %last_selected : index
+    %query_row = arith.index_cast %query_row_i32 : i32 to index
+    %id = tensor.extract %indices_rows[%query_row, %place_safe] : !indices_rows
+
+    // An id is compared with the limit by its token number; divided, so that no id overflows.
+    %sparse_block_size = arith.constant 1 : i32
+    %end_of_ids = arith.ceildivsi %limit, %sparse_block_size : i32
+    %not_negative = arith.cmpi sge, %id, %zero_i32 : i32
+    %below_end = arith.cmpi slt, %id, %end_of_ids : i32
+    %id_valid = arith.andi %not_negative, %below_end : i1
+    %id_listed = arith.andi %id_valid, %listed : i1
+    %id_safe = arith.select %id_listed, %id, %zero_i32 : i32
+    %token_start = arith.muli %id_safe, %sparse_block_size : i32
+    %token_any = arith.addi %token_start, %offset : i32
+    %below_limit = arith.cmpi slt, %token_any, %limit : i32
+    %attended = arith.andi %id_listed, %below_limit : i1
+    %token = arith.select %attended, %token_any, %zero_i32 : i32
+    %row = arith.addi %kv_start, %token : i32
+
+
+    %slot_row = arith.select %attended, %row, %masked : i32
+    linalg.yield %slot_row : i32
+  } -> !item_keys
+  // Without the barrier IREE fuses this into each of its users and redoes it for every column.
+  %slots = iree_tensor_ext.compute_barrier.start %slots_computed : !item_keys{%count} -> !item_keys
+  %rows = tensor.dim %query_rows, %c0 : !query_rows
+  %scale_log2_e = arith.mulf %scale, %log2_e : f32
+  %partial, %maximum, %sum = flow.dispatch @attend_avx2::@items[%count](
+    %query_rows, %cache, %slots, %items, %rows, %cache_size, %count, %scale_log2_e
+  ) : (
+    !query_rows{%rows}, !cache{%cache_size}, !item_keys{%count}, !items{%count}, index, index, index, f32
+  ) -> (!partial{%count}, !per_head{%count}, !per_head{%count})
+  return %partial, %maximum, %sum : !partial, !per_head, !per_head
+}
+
+// Rows to their outputs and log-sum-exp. %spans: a row's first partial result and how many; %longest: the most any
+// row has. One block at a time and in order, so that a row's bits depend on its own blocks alone.
+func.func @fold(
+  %partial: !partial, %maximum: !per_head, %total: !per_head,
+  %spans: tensor<?x2xi32>, %longest: i32
+) -> (!folded, !per_head) attributes {iree.reflection = {}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero_i32 = arith.constant 0 : i32
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %minus_infinity = arith.constant 0xFF800000 : f32
+  %infinity = arith.constant 0x7F800000 : f32
+  %ln_2 = arith.constant 0.693147180 : f32
+  %rows = tensor.dim %spans, %c0 : tensor<?x2xi32>
+  %blocks = arith.index_cast %longest : i32 to index
+
+  %per_row_empty = tensor.empty(%rows) : !per_head
+  %values_empty = tensor.empty(%rows) : !partial
+  %first_maximum = linalg.fill ins(%minus_infinity : f32) outs(%per_row_empty : !per_head) -> !per_head
+  %first_total = linalg.fill ins(%zero : f32) outs(%per_row_empty : !per_head) -> !per_head
+  %first_values = linalg.fill ins(%zero : f32) outs(%values_empty : !partial) -> !partial
+  %row_maximum, %row_total, %row_values = scf.for %block = %c0 to %blocks step %c1
+      iter_args(%old_maximum = %first_maximum, %old_total = %first_total, %old_values = %first_values)
+      -> (!per_head, !per_head, !partial) {
+    %block_i32 = arith.index_cast %block : index to i32
+
+    // How much the row so far and the block weigh against the larger maximum of the two.
+    %new_maximum, %new_total, %keep, %add = linalg.generic {
+      indexing_maps = [#row_head, #row_head, #row_head, #row_head, #row_head, #row_head],
+      iterator_types = ["parallel", "parallel"]
+    } ins(%old_maximum, %old_total : !per_head, !per_head)
+      outs(%per_row_empty, %per_row_empty, %per_row_empty, %per_row_empty : !per_head, !per_head, !per_head, !per_head) {
+    ^bb0(%row_m: f32, %row_t: f32, %unused_m: f32, %unused_t: f32, %unused_k: f32, %unused_a: f32):
+      %row = linalg.index 0 : index
+      %head = linalg.index 1 : index
+      %first = tensor.extract %spans[%row, %c0] : tensor<?x2xi32>
+      %count = tensor.extract %spans[%row, %c1] : tensor<?x2xi32>
+      %inside = arith.cmpi slt, %block_i32, %count : i32
+      %offset = arith.select %inside, %block_i32, %zero_i32 : i32
+      %place_i32 = arith.addi %first, %offset : i32
+      %place = arith.index_cast %place_i32 : i32 to index
+      %block_m = tensor.extract %maximum[%place, %head] : !per_head
+      %block_t = tensor.extract %total[%place, %head] : !per_head
+      %larger = arith.maximumf %row_m, %block_m : f32
+      %reference_magnitude = math.absf %larger : f32
+      %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinity : f32
+      %reference = arith.select %reference_is_infinite, %zero, %larger : f32
+      %row_below = arith.subf %row_m, %reference : f32
+      %block_below = arith.subf %block_m, %reference : f32
+      %row_factor = math.exp2 %row_below : f32
+      %block_factor = math.exp2 %block_below : f32
+      %row_share = arith.mulf %row_t, %row_factor : f32
+      %block_share = arith.mulf %block_t, %block_factor : f32
+      %both = arith.addf %row_share, %block_share : f32
+      %next_m = arith.select %inside, %larger, %row_m : f32
+      %next_t = arith.select %inside, %both, %row_t : f32
+      linalg.yield %next_m, %next_t, %row_factor, %block_factor : f32, f32, f32, f32
+    } -> (!per_head, !per_head, !per_head, !per_head)
+
+    %new_values = linalg.generic {
+      indexing_maps = [#row_head_column, #row_head_column_to_head, #row_head_column_to_head, #row_head_column],
+      iterator_types = ["parallel", "parallel", "parallel"]
+    } ins(%old_values, %keep, %add : !partial, !per_head, !per_head) outs(%values_empty : !partial) {
+    ^bb0(%row_v: f32, %row_factor: f32, %block_factor: f32, %unused: f32):
+      %row = linalg.index 0 : index
+      %head = linalg.index 1 : index
+      %column = linalg.index 2 : index
+      %first = tensor.extract %spans[%row, %c0] : tensor<?x2xi32>
+      %count = tensor.extract %spans[%row, %c1] : tensor<?x2xi32>
+      %inside = arith.cmpi slt, %block_i32, %count : i32
+      %offset = arith.select %inside, %block_i32, %zero_i32 : i32
+      %place_i32 = arith.addi %first, %offset : i32
+      %place = arith.index_cast %place_i32 : i32 to index
+      %block_v = tensor.extract %partial[%place, %head, %column] : !partial
+      %row_share = arith.mulf %row_v, %row_factor : f32
+      %block_share = arith.mulf %block_v, %block_factor : f32
+      %both = arith.addf %row_share, %block_share : f32
+      %next_v = arith.select %inside, %both, %row_v : f32
+      linalg.yield %next_v : f32
+    } -> !partial
+    scf.yield %new_maximum, %new_total, %new_values : !per_head, !per_head, !partial
+  }
+
+
+  %out_empty = tensor.empty(%rows) : !folded
+  %out = linalg.generic {
+    indexing_maps = [#row_head_column, #row_head_column_to_head, #row_head_column],
+    iterator_types = ["parallel", "parallel", "parallel"]
+  } ins(%row_values, %row_total : !partial, !per_head) outs(%out_empty : !folded) {
+  ^bb0(%value: f32, %weight_sum: f32, %unused: f16):
+    %quotient = arith.divf %value, %weight_sum : f32
+    %rounded = arith.truncf %quotient : f32 to f16
+    linalg.yield %rounded : f16
+  } -> !folded
+
+  %lse = linalg.generic {
+    indexing_maps = [#row_head, #row_head, #row_head], iterator_types = ["parallel", "parallel"]
+  } ins(%row_maximum, %row_total : !per_head, !per_head) outs(%per_row_empty : !per_head) {
+  ^bb0(%largest: f32, %weight_sum: f32, %unused: f32):
+    %log2_sum = math.log2 %weight_sum : f32
+    %lse_2 = arith.addf %largest, %log2_sum : f32
+    %lse_e = arith.mulf %lse_2, %ln_2 : f32
+    linalg.yield %lse_e : f32
+  } -> !per_head
+  return %out, %lse : !folded, !per_head
+}
+}

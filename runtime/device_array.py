@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,11 +16,20 @@ from qsmla.runtime.arrays import aligned_empty
 from qsmla.runtime.attributes import KEY_DTYPES, QUERY_DTYPES
 from qsmla.runtime.lanes import Lane
 from qsmla.runtime.limits import check_buffer
-from qsmla.runtime.workers import Check, pool
+from qsmla.runtime.workers import Check, before_closing, pool
 
 _DTYPES = (*QUERY_DTYPES, *KEY_DTYPES, np.dtype(np.int32))
 Piece = tuple[npt.NDArray[np.int64] | None, rt.HalBufferView]
 """Some rows of an array, None for all of it, and where they are."""
+
+
+_alive: weakref.WeakSet[DeviceArray] = weakref.WeakSet()
+
+
+@before_closing
+def _release_all() -> None:
+    for array in list(_alive):
+        array.release()
 
 
 class DeviceArray:
@@ -41,11 +51,12 @@ class DeviceArray:
         """What the device runs."""
         self.shape = shape
         self.dtype = dtype
-        self._pieces = pieces
+        self._pieces: Sequence[Piece] | None = pieces
         self._elsewhere = elsewhere
         # What a CPU's buffer lies in: the buffer does not keep it alive.
         self._memory = memory
         self._ids: npt.NDArray[np.int32] | None = None
+        _alive.add(self)
 
     @property
     def ndim(self) -> int:
@@ -60,9 +71,10 @@ class DeviceArray:
     def numpy(self) -> npt.NDArray[Any]:
         """A copy in the host's memory."""
         array = np.full(self.shape, self._elsewhere, self.dtype)
+        pieces = self._stored()
 
         def read(lane: Lane, check: Check) -> None:
-            for rows, view in self._pieces:
+            for rows, view in pieces:
                 stored = lane.device.read(view, self.dtype)
                 if rows is None:
                     array[...] = stored
@@ -78,8 +90,17 @@ class DeviceArray:
     @property
     def buffer(self) -> rt.HalBuffer:
         """The device's buffer, for arrays of one piece, which those of `to_device` are."""
-        ((_, view),) = self._pieces
+        ((_, view),) = self._stored()
         return view.get_buffer()
+
+    def release(self) -> None:
+        """Let go of the device's memory; the array is of no use afterwards."""
+        self._pieces = None
+
+    def _stored(self) -> Sequence[Piece]:
+        if self._pieces is None:
+            raise RuntimeError(f"{self!r} is gone: its device was closed")
+        return self._pieces
 
     def stand_in(self) -> npt.NDArray[Any]:
         """An ndarray for checks to look at: of this shape and dtype, all of whose elements are one."""

@@ -159,7 +159,13 @@ class GpuDevice(Device):
     def close(self) -> None:
         """Let go of the device, and before it of what must not outlive it."""
         del self._semaphore
+        _closed.append(self.hal)
         super().close()
+
+
+_closed: list[rt.HalDevice] = []
+"""GPUs that are done with, kept until the interpreter ends: a buffer that outlives its device crashes the
+process, and the traceback of an error may hold one."""
 
 
 def _writable(array: npt.NDArray[Any]) -> ctypes.Array[ctypes.c_uint8]:

@@ -227,9 +227,20 @@ def pool(target: Target | None = None) -> WorkerPool:
         return _pools.setdefault(key, made)
 
 
+_before_closing: list[Callable[[], None]] = []
+
+
+def before_closing(release: Callable[[], None]) -> Callable[[], None]:
+    """Have `release` called before the lanes go: no buffer may outlive its device."""
+    _before_closing.append(release)
+    return release
+
+
 def close_all() -> None:
     """Close every pool; the next call starts anew."""
     with _pools_guard:
+        for release in _before_closing:
+            release()
         for opened in _pools.values():
             opened.close()
         _pools.clear()

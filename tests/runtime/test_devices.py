@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -31,12 +37,13 @@ def lavapipe() -> str:
     return LAVAPIPE.target
 
 
-@pytest.fixture(params=["llvm-cpu", "vulkan"])
-def device(request: pytest.FixtureRequest) -> Device:
-    if request.param == "llvm-cpu":
-        return CpuDevice()
-    LAVAPIPE.need_device()
-    return GpuDevice(Target.parse(LAVAPIPE.target))
+@pytest.fixture(params=["llvm-cpu", "vulkan"], scope="module")
+def device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    if request.param == "vulkan":
+        LAVAPIPE.need_device()
+    opened = CpuDevice() if request.param == "llvm-cpu" else GpuDevice(Target.parse(LAVAPIPE.target))
+    yield opened
+    opened.close()
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float32, np.float16, ml_dtypes.bfloat16])
@@ -47,8 +54,6 @@ def test_arrays_come_back_as_they_went(device, dtype, shape):
         view = device.view(sent)
         assert list(view.shape) == list(shape)
         np.testing.assert_array_equal(np.array(device.read(view, dtype)), array)
-    del view
-    device.close()
 
 
 def test_a_gpu_has_one_lane_and_a_cpu_its_workers(lavapipe, monkeypatch):
@@ -167,3 +172,43 @@ def test_an_artifact_runs_on_no_other_target(fat):
             qsmla.load(fat.path, "cuda")
     with pytest.raises(ArtifactError, match=r"target is 'vulkan:ada'; the artifact is compiled for llvm-cpu"):
         qsmla.load(fat.path, "vulkan:ada")
+
+
+def test_threads_take_turns_on_a_gpu(lavapipe):
+    calls = [arguments_of(SPEC, seed=seed) for seed in range(3)]
+    expected = [run(arguments, lavapipe)[0] for arguments in calls]
+    found: list[tuple[int, np.ndarray]] = []
+
+    def work(number: int) -> None:
+        for _ in range(2):
+            found.append((number, run(calls[number], lavapipe)[0]))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    for number, output in found:
+        np.testing.assert_array_equal(bits(output), bits(expected[number]))
+
+
+@pytest.mark.parametrize("ending", ["kept", "closed", "raised"])
+def test_a_process_ends_cleanly(lavapipe, ending):
+    """With arrays still on a GPU, and with an error whose traceback holds what a call had there."""
+    script = Path(__file__).parent / "processes" / "leave_device.py"
+    tests = Path(__file__).parents[1]
+    finished = subprocess.run(
+        [sys.executable, str(script), ending, lavapipe, str(tests)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert finished.returncode == (1 if ending == "raised" else 0), finished.stderr
+    assert "leak" not in finished.stderr
+    words = {
+        "kept": "kept",
+        "closed": "is gone: its device was closed",
+        "raised": "RuntimeError: of the test",
+    }
+    assert words[ending] in finished.stdout + finished.stderr

@@ -133,14 +133,14 @@ def _resolve_spec(
     code_format = resolve_kv_dtype(key_dtype, kv_dtype)
     if heads not in HEAD_COUNTS:
         refuse("query's number of heads", heads, _names(HEAD_COUNTS))
-    _integer("key_quant_mode", key_quant_mode, (2,))
-    _integer("value_quant_mode", value_quant_mode, (2,))
-    _integer("pre_tokens", pre_tokens, (NO_LIMIT,))
-    _integer("next_tokens", next_tokens, (NO_LIMIT,))
-    _integer("attention_mode", attention_mode, (2,))
-    _integer("quant_scale_repo_mode", quant_scale_repo_mode, (1,))
-    _integer("tile_size", tile_size, (TILE_SIZE,))
-    _integer("rope_head_dim", rope_head_dim, (ROPE_DIM,))
+    check_integer("key_quant_mode", key_quant_mode, (2,))
+    check_integer("value_quant_mode", value_quant_mode, (2,))
+    check_integer("pre_tokens", pre_tokens, (NO_LIMIT,))
+    check_integer("next_tokens", next_tokens, (NO_LIMIT,))
+    check_integer("attention_mode", attention_mode, (2,))
+    check_integer("quant_scale_repo_mode", quant_scale_repo_mode, (1,))
+    check_integer("tile_size", tile_size, (TILE_SIZE,))
+    check_integer("rope_head_dim", rope_head_dim, (ROPE_DIM,))
     layout_query = _text("layout_query", layout_query, LAYOUTS_QUERY)
     layout_kv = _text("layout_kv", layout_kv, LAYOUTS_KV)
     if layout_kv not in (layout_query, "PA_BSND"):
@@ -151,8 +151,8 @@ def _resolve_spec(
         query_dtype=query_dtype.name,
         kv_dtype=code_format,
         heads=heads,
-        sparse_block_size=_integer("sparse_block_size", sparse_block_size, SPARSE_BLOCK_SIZES),
-        sparse_mode=_integer("sparse_mode", sparse_mode, (0, 3)),
+        sparse_block_size=check_integer("sparse_block_size", sparse_block_size, SPARSE_BLOCK_SIZES),
+        sparse_mode=check_integer("sparse_mode", sparse_mode, (0, 3)),
         byte_order=resolve_byte_order(byte_order),
     )
     _check_profile(_text("profile", profile, PROFILES), spec, selected)
@@ -179,17 +179,22 @@ def _check_profile(profile: str, spec: KernelSpec, selected: int) -> None:
             refuse("query's number of heads", 48, f"1, 2, 4, 8, 16, 32, 64, 128 with profile {profile}")
 
 
-def _integer(name: str, value: Any, allowed: tuple[int, ...]) -> int:
-    """A Python or NumPy integer among the allowed ones."""
+def check_integer(name: str, value: object, allowed: range | tuple[int, ...]) -> int:
+    """A Python or NumPy integer among the allowed ones, as Python's.
+
+    Raises:
+        TypeError: no integer; the text names it.
+        ValueError: not among them.
+    """
+    # A range knows exact integers at once, and searches one by one for anything else that equals one.
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        number = int(operator.index(value))
+        if number in allowed:
+            return number
+    shown = f"{allowed[0]}..{allowed[-1]}" if isinstance(allowed, range) else _names(allowed)
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
-        refuse_kind(
-            name,
-            value,
-            f"the integer {_names(allowed)}" if len(allowed) == 1 else f"integers {_names(allowed)}",
-        )
-    if value not in allowed:
-        refuse(name, value, _names(allowed))
-    return operator.index(value)
+        refuse_kind(name, value, f"the integer {shown}" if len(allowed) == 1 else f"integers {shown}")
+    refuse(name, value, shown)
 
 
 def _text(name: str, value: Any, allowed: tuple[str, ...]) -> str:

@@ -20,6 +20,7 @@ from qsmla.runtime.lengths import (
     check_prefix_sums,
     check_shape,
 )
+from qsmla.runtime.signature import named
 
 _QUERY_DIM: Final = NOPE_DIM + ROPE_DIM
 _SHARING_WORK: Final[Any] = 10_000
@@ -53,6 +54,7 @@ class AttentionCall:
     """output_shape without its last dimension."""
 
 
+@named("kv_quant_sparse_flash_attention")
 def check_call(
     query: npt.NDArray[Any],
     key: npt.NDArray[Any],

@@ -51,7 +51,7 @@ class Lane:
     def close(self) -> None:
         """Let go of every kernel and of the device."""
         self._loaded.clear()
-        del self._hal
+        del self._hal, self._instance
         self.device.close()
 
 

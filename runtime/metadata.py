@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qsmla.ir.schedule import KEY_BLOCK
-from qsmla.runtime.attributes import refuse
+from qsmla.runtime.attributes import check_integer, refuse
 from qsmla.runtime.fingerprint import fingerprint
-from qsmla.runtime.partition import MAX_CORES, Partition, check_words, plan_rows
-from qsmla.runtime.row_keys import Lengths, MlaAttributes, MlaLengths, check_integer, row_blocks
+from qsmla.runtime.partition import NUM_CORES, Partition, check_words, plan_rows
+from qsmla.runtime.row_keys import Lengths, MlaAttributes, MlaLengths, row_blocks
 from qsmla.runtime.workers import worker_count
 
 
@@ -130,7 +130,7 @@ def plan_mla(attributes: MlaAttributes, lengths: MlaLengths, num_cores: int | No
         TypeError, ValueError: `num_cores` is neither 1..132 nor None.
     """
     cores = worker_count() if num_cores is None else num_cores
-    cores = check_integer("num_cores", cores, range(1, MAX_CORES + 1))
+    cores = check_integer("num_cores", cores, NUM_CORES)
     blocks = row_blocks(attributes, lengths, KEY_BLOCK)
     return plan_rows(
         blocks, lengths.query, cores, mla_fingerprint(attributes, lengths), first_rows=lengths.first_rows

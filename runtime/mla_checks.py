@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qsmla.ir.spec import NOPE_DIM, MlaSpec
-from qsmla.runtime.attributes import refuse, refuse_kind, resolve_scale
+from qsmla.runtime.attributes import check_integer, refuse, refuse_kind, resolve_scale
 from qsmla.runtime.checks import check_out, check_page_size
 from qsmla.runtime.lengths import (
     INT32_MAX,
@@ -24,7 +24,8 @@ from qsmla.runtime.lengths import (
     check_prefix_sums,
     check_shape,
 )
-from qsmla.runtime.row_keys import Lengths, MlaAttributes, MlaLengths, check_integer
+from qsmla.runtime.row_keys import Lengths, MlaAttributes, MlaLengths
+from qsmla.runtime.signature import named
 
 OUTPUT_DTYPE: Final = np.dtype(ml_dtypes.bfloat16)
 _LOG2_E: Final = 1.4426950408889634
@@ -67,6 +68,7 @@ class MlaCall:
     """q's shape."""
 
 
+@named("quant_sparse_flash_mla")
 def check_mla_call(
     q: npt.NDArray[np.uint8],
     ori_kv: npt.NDArray[np.uint8] | None = None,

@@ -13,7 +13,7 @@ from qsmla.compiler.artifact import Artifact
 from qsmla.compiler.errors import ArtifactError
 from qsmla.compiler.targets import Target
 from qsmla.ir.spec import KernelSpec, MlaSpec
-from qsmla.runtime.attributes import NO_LIMIT
+from qsmla.runtime.attributes import NO_LIMIT, check_integer
 from qsmla.runtime.checks import AttentionCall, check_call
 from qsmla.runtime.device_array import DeviceArray
 from qsmla.runtime.execution import run_partition
@@ -22,6 +22,7 @@ from qsmla.runtime.lanes import Kernel
 from qsmla.runtime.limits import check_buffers
 from qsmla.runtime.mla_operator import LoadedMla
 from qsmla.runtime.output import DeviceOutput, HostOutput, Output
+from qsmla.runtime.partition import NUM_CORES
 from qsmla.runtime.work import Selection, partition, select, work
 from qsmla.runtime.workers import pool, worker_count
 
@@ -140,7 +141,7 @@ def plan(*, num_cores: int | None = None, out: npt.NDArray[np.int32] | None = No
         TypeError, ValueError: as the operator; the text names the argument.
     """
     call = check_call(**{name: _on_host(name, value) for name, value in arguments.items()})
-    cores = worker_count() if num_cores is None else num_cores
+    cores = worker_count() if num_cores is None else check_integer("num_cores", num_cores, NUM_CORES)
     return partition(call, select(call), cores).encode(out)
 
 

@@ -23,6 +23,7 @@ Measured on a CPU, 64 rows of one block against 8 rows of 8: 0.05 to 0.13 of a b
 0 is the nearest whole number; 1 would count short rows as twice the work they are.
 """
 MAX_CORES: Final = 132
+NUM_CORES: Final = range(1, MAX_CORES + 1)
 METADATA_WORDS: Final = 1024
 MAGIC: Final = 0x314D5351
 """The bytes "QSM1" as a little-endian word."""

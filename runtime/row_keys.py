@@ -6,14 +6,13 @@ t = (original tokens) - (query rows) + s, the last original token that a causal 
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qsmla.runtime.attributes import refuse, refuse_kind
+from qsmla.runtime.attributes import check_integer, refuse, refuse_kind
 from qsmla.runtime.lengths import INT32_MAX, as_lengths, check_counts, check_prefix_sums
 
 Lengths: TypeAlias = NDArray[np.int32] | NDArray[np.int64] | list[int] | tuple[int, ...]
@@ -338,18 +337,3 @@ def _residual(attributes: MlaAttributes, batch: int, value: Lengths | None) -> N
     residual = as_lengths("cmp_residual_kv", value, batch)
     check_counts("cmp_residual_kv", residual, ratio - 1, "less than cmp_ratio")
     return residual
-
-
-def check_integer(name: str, value: object, allowed: range | tuple[int, ...]) -> int:
-    """A Python or NumPy integer among the allowed ones, as Python's.
-
-    Raises:
-        TypeError: no integer; the text names it.
-        ValueError: not among them.
-    """
-    shown = f"{allowed[0]}..{allowed[-1]}" if isinstance(allowed, range) else ", ".join(map(str, allowed))
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
-        refuse_kind(name, value, f"integers {shown}")
-    if value not in allowed:
-        refuse(name, value, shown)
-    return operator.index(value)

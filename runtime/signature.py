@@ -12,6 +12,16 @@ Call = TypeVar("Call")
 Result = TypeVar("Result")
 
 
+def named(name: str) -> Callable[[Callable[Arguments, Call]], Callable[Arguments, Call]]:
+    """Give a function the name that users know: Python's errors on missing and unknown arguments show it."""
+
+    def decorate(check: Callable[Arguments, Call]) -> Callable[Arguments, Call]:
+        check.__qualname__ = name
+        return check
+
+    return decorate
+
+
 def checked_by(
     check: Callable[Arguments, Call],
 ) -> Callable[[Callable[[Call], Result]], Callable[Arguments, Result]]:

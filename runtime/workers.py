@@ -6,6 +6,7 @@ On CPUs there is a lane for each core. A GPU is one lane, which does core after 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import functools
 import os
 import queue
@@ -14,6 +15,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
+
+from iree._runtime_libs._runtime import disable_leak_checker
 
 from qsmla.compiler.targets import Target
 from qsmla.runtime.devices import GpuDevice
@@ -45,9 +48,10 @@ def worker_count() -> int:
     text = os.environ.get(ENVIRONMENT_VARIABLE)
     if text is None:
         return min(_physical_cores(), MAX_WORKERS)
-    if not text.strip().isdecimal() or not 1 <= int(text) <= MAX_WORKERS:
-        raise ValueError(f"{ENVIRONMENT_VARIABLE} is {text!r}; allowed: 1..{MAX_WORKERS}")
-    return int(text)
+    digits = text.strip()
+    if not digits.isdecimal() or len(digits) > 9 or not 1 <= int(digits) <= MAX_WORKERS:
+        raise ValueError(f"{ENVIRONMENT_VARIABLE} is {text[:40]!r}; allowed: 1..{MAX_WORKERS}")
+    return int(digits)
 
 
 @functools.cache
@@ -250,6 +254,11 @@ def _forget_after_fork() -> None:
     """A child has none of its parent's threads, and locks in whatever state they were: begin afresh."""
     global _pools_guard
     _pools_guard = threading.Lock()
+    if _pools:
+        # Closing a device waits for threads that are not here: the parent's lanes stay as they are for good,
+        # and nobody needs to hear of that when the process ends.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(dict(_pools)))
+        disable_leak_checker()
     _pools.clear()
 
 

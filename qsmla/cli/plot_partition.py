@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qsmla.cli.report import CommandError
+from qsmla.compiler.files import staged
 from qsmla.runtime.partition import Partition, Pieces
 
 if TYPE_CHECKING:
@@ -91,8 +92,9 @@ def plot_partition(
         f"balance {partition.balance:.4f}"
     )
     figure.suptitle(title, fontsize=10)
-    _draw_legend(axes, len(partition.combines))
-    figure.savefig(path)
+    _draw_legend(axes, len(partition.combines), merged=len(bars.core) < int(np.count_nonzero(pieces.blocks)))
+    with staged(path) as file:
+        figure.savefig(file, format=path.suffix[1:] or "png")
 
 
 def _draw_bars(axes: Axes, bars: Bars) -> None:
@@ -150,13 +152,15 @@ def _draw_names(
             )
 
 
-def _draw_legend(axes: Axes, split_rows: int) -> None:
+def _draw_legend(axes: Axes, split_rows: int, merged: bool) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
+    own = "rows on one core, many to a bar" if merged else "row on one core"
     shared = f"{split_rows} split rows (batch:row), each of one colour on all its cores"
+    shared += ", too thin to be seen" * merged
     handles = [
-        Patch(facecolor=_GREYS[0], label="row on one core"),
+        Patch(facecolor=_GREYS[0], label=own),
         Patch(facecolor=_COLOURS[0], label=shared),
         Line2D([], [], color="black", linestyle="--", linewidth=1.2, label="ideal: mean load"),
     ]

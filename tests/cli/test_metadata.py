@@ -104,11 +104,11 @@ def test_tables_show_cores_and_split_rows() -> None:
         [cell.strip() for cell in line.strip("│").split("│")] for line in text.splitlines() if "│" in line
     ]
     assert cells == [
-        ["0", "0:0", "1:0 block 4", "2", "6", "8", "106.7%"],
-        ["1", "1:0 block 4", "3:0", "1", "6", "7", "93.3%"],
+        ["0", "0:0", "1:0 block 4", "2", "6", "6", "100.0%"],
+        ["1", "1:0 block 4", "3:0", "1", "6", "6", "100.0%"],
         ["1", "0..9", "0..1"],
     ]
-    assert "2 rows in 3 batches over 2 cores: largest load 8 blocks of 256 keys" in text
+    assert "2 rows in 3 batches over 2 cores: largest load 6 blocks of 256 keys" in text
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_wrong_files_are_refused(text: str, message: str, tmp_path: Path) -> Non
 
 def test_bars_stack_up_to_the_loads() -> None:
     blocks, rows_per_batch = np.array([3, 0, 9, 1, 14, 0]), np.array([2, 2, 2])
-    partition = plan_rows(blocks, rows_per_batch, 4, 0)
+    partition = plan_rows(blocks, rows_per_batch, 4, 0, row_overhead=1)
     pieces = partition.pieces(blocks, rows_per_batch)
     bars = plot_partition.bars_of(partition, pieces)
     keyed = pieces.blocks > 0
@@ -201,3 +201,12 @@ def test_plot_of_whole_rows_has_no_split_colours(tmp_path: Path) -> None:
     assert colour("#dcdcdc") in drawn
     # The legend shows one colour of split rows, the bars none.
     assert colour("#e69f00") not in drawn
+
+
+def test_a_plot_goes_where_it_is_told(tmp_path: Path) -> None:
+    lengths = ["--num-heads-q", "1", "--seqused-q", "1,1", "--seqused-ori-kv", "300,2560", "--num-cores", "2"]
+    run(*lengths, "--plot", str(tmp_path / "plain"))
+    assert (tmp_path / "plain").read_bytes().startswith(b"\x89PNG")
+    result = CliRunner().invoke(APP, [*lengths, "--plot", str(tmp_path)])
+    assert result.exit_code != 0
+    assert [path.name for path in tmp_path.iterdir()] == ["plain"]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calls import legal_arguments
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from qsmla.runtime.metadata import (
     plan_mla,
     quant_sparse_flash_mla_metadata,
 )
+from qsmla.runtime.operator import plan
 from qsmla.runtime.partition import Partition
 from qsmla.runtime.row_keys import MlaAttributes, MlaLengths, row_blocks, row_keys
 from qsmla.runtime.workers import worker_count
@@ -481,3 +483,20 @@ def test_load_is_the_optimum_for_a_real_batch(num_cores: int) -> None:
     assert partition.row_overhead == 0
     assert partition.total_load == int(blocks.sum())
     assert partition.largest_load == -(-partition.total_load // num_cores)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8])
+def test_numpy_integers_are_looked_up_at_once(kind: type) -> None:
+    # A range searches one by one for what is not exactly an int: 2^31 steps, for an argument that is refused.
+    for value in (kind(-2) if kind is not np.uint8 else np.float64(2.0), kind(5)):
+        with pytest.raises((ValueError, TypeError), match=r"^max_seqlen_ori_kv"):
+            metadata(3, seqused_q=[1, 2], seqused_ori_kv=[300, 1000], max_seqlen_ori_kv=value)
+
+
+def test_plan_names_what_it_is_given() -> None:
+    wrong = ((True, TypeError), (2.0, TypeError), ("2", TypeError), (0, ValueError), (133, ValueError))
+    for cores, error in wrong:
+        with pytest.raises(error, match=r"^num_cores is "):
+            plan(**legal_arguments(), num_cores=cores)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'rows'"):
+        plan(rows=1)

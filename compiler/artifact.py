@@ -169,7 +169,7 @@ class Artifact:
             record = Record.from_json(_reflection(data, name))
         except ArtifactError:
             raise
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             raise ArtifactError(
                 f"{name} does not describe itself in a way this version reads: {error}"
             ) from error
@@ -230,7 +230,7 @@ def _check_seal(data: bytes, name: str) -> None:
     try:
         stamp = json.loads(comment)
         version, iree, digest = int(stamp["qsmla"]), str(stamp["iree"]), str(stamp["sha256"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise ArtifactError(f"{name} was not written by qsmla (no seal), or its seal is damaged") from None
     if version > FORMAT_VERSION:
         raise ArtifactError(

@@ -94,6 +94,10 @@ def compile(
         CompileError: the compiler refused the kernel, crashed or ran out of time.
         OSError: `output` cannot be written.
     """
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool):
+        raise TypeError(f"timeout is a {type(timeout).__name__}; allowed: a number of seconds above 0")
+    if not isinstance(cache, bool | ArtifactCache):
+        raise TypeError(f"cache is a {type(cache).__name__}; allowed: True, False or an ArtifactCache")
     if not timeout > 0:
         raise ValueError(f"timeout is {timeout!r}; allowed: a number of seconds above 0")
     work = plan(spec, target)

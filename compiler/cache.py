@@ -30,7 +30,12 @@ _warned_guard = threading.Lock()
 def default_folder() -> Path:
     """The folder that QSMLA_CACHE_DIR names, else the user's cache folder for qsmla."""
     named = os.environ.get(ENVIRONMENT_VARIABLE)
-    return Path(named).expanduser() if named else Path(platformdirs.user_cache_dir("qsmla", appauthor=False))
+    # Not Path.expanduser, which raises for a user that does not exist: such a name is taken as it stands.
+    return (
+        Path(os.path.expanduser(named))
+        if named
+        else Path(platformdirs.user_cache_dir("qsmla", appauthor=False))
+    )
 
 
 @dataclass(frozen=True)

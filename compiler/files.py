@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import secrets
@@ -42,7 +43,8 @@ def staged(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
         os.replace(staging, final)
     except OSError as error:
-        staging.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            staging.unlink(missing_ok=True)
         # Callers know the file by its own name.
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     except BaseException:

@@ -101,6 +101,8 @@ def run(command: Sequence[str], timeout: float, folder: str | None = None) -> Fi
         child = subprocess.Popen(
             command,
             cwd=folder,
+            # Where Python finds room: the compiler gives up on a TMPDIR that is missing or full.
+            env={**os.environ, "TMPDIR": folder or tempfile.gettempdir()},
             stdin=subprocess.DEVNULL,
             stdout=stderr,
             stderr=subprocess.STDOUT,

@@ -118,7 +118,7 @@ class KernelSpec(Spec):
     """Query heads; all share the one key/value head."""
     sparse_block_size: int = 1
     """Tokens per selected block."""
-    sparse_mode: int = 0
+    sparse_mode: int = 3
     """0: no mask; 3: right-down causal."""
     byte_order: str = "ascend"
     """Order inside a packed row: "ascend" (nope, rope, scales) or "flashmla" (nope, scales, rope)."""

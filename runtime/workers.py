@@ -31,6 +31,7 @@ ENVIRONMENT_VARIABLE: Final = "QSMLA_NUM_WORKERS"
 MAX_WORKERS: Final = 132
 """The cores a partition can name."""
 
+_THREAD_NAME: Final = "qsmla-worker-"
 _STACK_BYTES: Final = 2 << 20
 """Stack of a thread that computes: kernels keep a block of keys there, 0.7 MB with what goes with it."""
 
@@ -188,7 +189,7 @@ class WorkerPool:
             return
         with self._starting:
             while len(self._threads) < threads:
-                name = f"qsmla-worker-{len(self._threads) + 1}"
+                name = f"{_THREAD_NAME}{len(self._threads) + 1}"
                 thread = threading.Thread(target=self._serve, name=name, daemon=True)
                 stack_of_others = threading.stack_size(_STACK_BYTES)
                 try:
@@ -242,6 +243,9 @@ def before_closing(release: Callable[[], None]) -> Callable[[], None]:
 
 def close_all() -> None:
     """Close every pool; the next call starts anew."""
+    if any(thread.daemon and not thread.name.startswith(_THREAD_NAME) for thread in threading.enumerate()):
+        # Daemon threads of the user's may be calling to the very end, and hold what they call with.
+        disable_leak_checker()
     with _pools_guard:
         for release in _before_closing:
             release()

@@ -27,8 +27,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words or os.environ.get(report.DEBUG_VARIABLE, "") not in ("", "0")
     report.show_warnings_as_lines()
+    if sys.stdout is None:  # closed by whoever started the process
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminate)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _terminate)
     command = typer.main.get_command(app)
     try:
         status = command.main(args=words, prog_name="qsmla", standalone_mode=False)

@@ -21,6 +21,9 @@ from qsmla.runtime.kernels import resolve_target
 from qsmla.runtime.mla_checks import check_mla_call
 from qsmla.runtime.operator import load_artifact
 
+_MOST = 1 << 20
+"""Of anything: the inputs are made in memory."""
+
 
 @with_spec_options
 def verify(
@@ -30,14 +33,16 @@ def verify(
         typer.Argument(help="A .vmfb file; without it the kernel that the options name.", metavar="ARTIFACT"),
     ] = None,
     target: RunTargetOption = None,
-    batch: Annotated[int, typer.Option(min=1, help="Requests.", metavar="N")] = Shape.batch,
+    batch: Annotated[int, typer.Option(min=1, max=_MOST, help="Requests.", metavar="N")] = Shape.batch,
     query_tokens: Annotated[
-        int, typer.Option(min=1, help="Query tokens of the longest request.", metavar="N")
+        int, typer.Option(min=1, max=_MOST, help="Query tokens of the longest request.", metavar="N")
     ] = Shape.query_tokens,
     kv_tokens: Annotated[
-        int, typer.Option(min=1, help="Cached tokens of the longest request.", metavar="N")
+        int, typer.Option(min=1, max=_MOST, help="Cached tokens of the longest request.", metavar="N")
     ] = Shape.kv_tokens,
-    topk: Annotated[int, typer.Option(min=1, help="Selected blocks of a row.", metavar="N")] = Shape.topk,
+    topk: Annotated[
+        int, typer.Option(min=1, max=_MOST, help="Selected blocks of a row.", metavar="N")
+    ] = Shape.topk,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.", metavar="N")] = 0,
     timeout: TimeoutOption = DEFAULT_TIMEOUT_S,
     as_json: JsonOption = False,

@@ -75,7 +75,7 @@ def test_run_reads_plain_numpy_with_declared_dtypes(qsmla, artifact, inputs, arg
         ({"scale_value": None}, "lacks 'scale_value'"),
         ({"nonsense": 1}, "holds 'nonsense', no argument of the operator; allowed: query, key"),
         ({"value": 1}, "holds 'value', no argument"),
-        ({"sparse_mode": 3}, "sparse_mode is 3; allowed: 0, the artifact's"),
+        ({"sparse_mode": 0}, "sparse_mode is 0; allowed: 3, the artifact's"),
         ({"query": np.zeros((2, 3, 1, 576), np.float32)}, "query"),
         ({"sparse_indices": np.zeros((2, 3, 1, 5), np.float32)}, "sparse_indices"),
     ],

@@ -17,7 +17,7 @@ from qsmla.ir.spec import KernelSpec, MlaSpec, Spec
 
 GOLDEN = Path(__file__).parent / "golden"
 KERNELS = [
-    (LINALG_QUERY, KernelSpec(layout_query="TND", layout_kv="PA_BSND", sparse_mode=3)),
+    (LINALG_QUERY, KernelSpec(layout_query="TND", layout_kv="PA_BSND")),
     (
         LINALG_QUERY,
         KernelSpec(

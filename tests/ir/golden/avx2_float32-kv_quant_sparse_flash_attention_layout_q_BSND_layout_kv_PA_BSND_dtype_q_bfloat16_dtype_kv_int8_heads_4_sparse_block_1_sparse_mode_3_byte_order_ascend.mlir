@@ -34,7 +34,7 @@
 #row_head_column_to_head = affine_map<(r, h, d) -> (r, h)>
 #row_head_to_head = affine_map<(r, h) -> (h)>
 
-module @kv_quant_sparse_flash_attention_layout_q_BSND_layout_kv_PA_BSND_dtype_q_bfloat16_dtype_kv_int8_heads_4_sparse_block_1_sparse_mode_0_byte_order_ascend {
+module @kv_quant_sparse_flash_attention_layout_q_BSND_layout_kv_PA_BSND_dtype_q_bfloat16_dtype_kv_int8_heads_4_sparse_block_1_sparse_mode_3_byte_order_ascend {
 
 stream.executable private @attend_avx2 {
   stream.executable.export public @items workgroups(%items: index) -> (index, index, index) {
@@ -697,7 +697,12 @@ func.func @attend(
     %query_start = arith.muli %batch_i32, %query_extent : i32
     %kv_length = tensor.extract %kv_lengths[%batch] : !lengths
 
-    %limit = arith.addi %kv_length, %zero_i32 : i32
+    // Right-down causal: the last query row sees the last key.
+    %row_in_batch = arith.subi %query_row_i32, %query_start : i32
+    %diagonal = arith.subi %kv_length, %query_length : i32
+    %seen_before = arith.addi %diagonal, %row_in_batch : i32
+    %seen = arith.addi %seen_before, %one_i32 : i32
+    %limit = arith.minsi %seen, %kv_length : i32
 
     // slot -> (place in the selection, token inside the selected block)
     %key_block = arith.constant 256 : index

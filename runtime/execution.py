@@ -65,9 +65,13 @@ def run_partition(kernel: Kernel, work: Work, partition: Partition, pool: Worker
     second pass folds them, by the same arithmetic in the same order as a row that one core does alone.
     """
     execution = _Execution(kernel, work, partition)
-    pool.run([partial(execution.do_range, core) for core in partition.ranges if not core.empty])
-    if partition.combines:
-        pool.run([execution.fold_split_rows])
+    try:
+        pool.run([partial(execution.do_range, core) for core in partition.ranges if not core.empty])
+        if partition.combines:
+            pool.run([execution.fold_split_rows])
+    finally:
+        # The traceback of an error holds this frame, and must not hold a device's buffers.
+        execution.close()
 
 
 class _Execution:
@@ -77,6 +81,10 @@ class _Execution:
         self._partition = partition
         self._slots = Slots(partition.slots, work.heads)
         self._inputs: dict[Lane, _Inputs] = {}
+
+    def close(self) -> None:
+        """Let go of what lies on devices."""
+        self._inputs.clear()
 
     def do_range(self, core: CoreRange, lane: Lane, check: Check) -> None:
         """One core's rows: the rest of a split row, whole rows, the beginning of a split row."""

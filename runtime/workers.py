@@ -6,11 +6,13 @@ On CPUs there is a lane for each core. A GPU is one lane, which does core after 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import functools
 import os
 import queue
 import threading
+import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -77,46 +79,53 @@ def _has_stack() -> bool:
 
 
 class _Job:
-    """The tasks of one call; threads take them from the left until none is left."""
+    """The tasks of one call; threads take them from the left until none is left.
+
+    An interrupt may come between any two steps of the main thread, and only there: so nothing but helper
+    threads is counted, and the main thread's own part is over when it waits.
+    """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = deque(tasks)
-        self._open = len(tasks)
+        self._helping = 0
         self._changed = threading.Condition()
         self._error: BaseException | None = None
 
     def work(self, lane: Callable[[], Lane]) -> None:
         """Do tasks on the lane that `lane` gives, as long as there are any."""
-        while True:
-            try:
-                task = self._tasks.popleft()
-            except IndexError:
-                return
-            error = None
-            try:
+        try:
+            while True:
+                try:
+                    task = self._tasks.popleft()
+                except IndexError:
+                    return
                 self._check()
                 task(lane(), self._check)
-            except BaseException as raised:
-                error = raised
-            with self._changed:
-                self._error = self._error or error
-                self._open -= 1
-                self._changed.notify_all()
+        except BaseException as raised:
+            # What a traceback's frames hold of a device must not outlive it.
+            traceback.clear_frames(raised.__traceback__)
+            self.fail(raised)
+
+    def help(self, lane: Callable[[], Lane]) -> None:
+        """The same, in a helper thread, which the caller waits for."""
+        with self._changed:
+            self._helping += 1
+        self.work(lane)
+        with self._changed:
+            self._helping -= 1
+            self._changed.notify_all()
+
+    def fail(self, error: BaseException) -> None:
+        """Take the tasks away; those that have begun end at their next check. The first error counts."""
+        self._error = self._error or error
+        self._tasks.clear()
 
     def wait(self) -> None:
-        """Return when every task has ended; raise the first error that one of them raised."""
-        try:
-            self._until_done()
-        except BaseException as interrupt:
-            # Nobody reads the result any more, but the tasks still use the caller's arrays.
-            self._error = self._error or interrupt
-            self._until_done()
+        """Return when no helper is at work any more; raise the first error that a task raised."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._tasks and self._helping == 0)
         if self._error is not None:
             raise self._error
-
-    def _until_done(self) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._open == 0)
 
     def _check(self) -> None:
         if self._error is not None:
@@ -157,15 +166,20 @@ class WorkerPool:
         helpers = min(len(tasks), self.count) - own_thread
         if helpers:
             self._start(self.count - own_thread)
-        for _ in range(helpers):
-            self._jobs.put(job)
-        # With helpers, a caller that finds its lane taken leaves the work to them; without, it waits.
-        if own_thread and self._caller_free.acquire(blocking=not helpers):
-            try:
-                job.work(self._caller)
-            finally:
-                self._caller_free.release()
-        job.wait()
+        try:
+            for _ in range(helpers):
+                self._jobs.put(job)
+            # With helpers, a caller that finds its lane taken leaves the work to them; without, it waits.
+            if own_thread and not (helpers and self._caller_free.locked()):
+                with self._caller_free:
+                    job.work(self._caller)
+            job.wait()
+        except BaseException as raised:
+            # Helpers may still use the caller's arrays.
+            job.fail(raised)
+            with contextlib.suppress(BaseException):
+                job.wait()
+            raise
 
     def close(self) -> None:
         """End the threads and let go of the lanes; waits for running tasks."""
@@ -207,7 +221,7 @@ class WorkerPool:
             return own[0]
 
         while (job := self._jobs.get()) is not None:
-            job.work(lane)
+            job.help(lane)
             # A job holds the caller's arrays: not until the next one comes.
             del job
         for opened in own:

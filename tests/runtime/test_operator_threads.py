@@ -215,7 +215,7 @@ def process(script: str, *arguments: str, workers: str | None = None) -> subproc
         [sys.executable, PROCESSES / script, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         env=environment,
     )
 

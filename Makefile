@@ -1,5 +1,6 @@
-# make demo, make test: all the set-up, then the work. make lint, make typecheck: the checks of a change.
-# ARGS goes to pytest: make test ARGS='-m "not slow"'.
+# make demo, make test: all the set-up, then the work. make test-thorough: the tests that take minutes more.
+# make lint, make typecheck: the checks of a change.
+# ARGS goes to pytest: make test ARGS='-k metadata'.
 
 SHELL := /bin/bash
 VENV := .venv
@@ -12,13 +13,16 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 ARGS ?=
 
-.PHONY: demo test lint format typecheck clean
+.PHONY: demo test test-thorough lint format typecheck clean
 
 demo: $(INSTALLED)
 	$(BIN)/python -m qsmla.tools.demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m "not thorough" $(ARGS)
+
+test-thorough: $(INSTALLED)
+	$(BIN)/python -m pytest -n 2 -m thorough $(ARGS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -32,6 +32,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files of tests/ir anew")
 
 
+_THOROUGH = (
+    "cli/test_install.py",
+    "runtime/test_bits.py",
+    "runtime/test_mla_operator.py",
+    "runtime/test_operator_property.py",
+    "runtime/test_operator_sizes.py",
+    "runtime/test_operator_threads.py",
+    "runtime/test_operator_tokens.py",
+)
+"""What takes minutes: `make test` leaves it to `make test-thorough`, and CI runs both."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        portable = "[llvm-cpu:x86-64-v2" in item.nodeid
+        if portable or item.path.as_posix().endswith(_THOROUGH):
+            item.add_marker(pytest.mark.thorough)
+
+
 # Compiling the first example of a property takes seconds.
 hypothesis.settings.register_profile("qsmla", deadline=None)
 hypothesis.settings.load_profile("qsmla")

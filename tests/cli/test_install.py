@@ -70,7 +70,7 @@ def test_wheel_holds_every_package_and_template(wheel):
 
 
 def test_finished_artifact_runs_without_the_compiler(python, kernel_artifact, tmp_path):
-    arguments = legal_arguments(heads=1)
+    arguments = legal_arguments(heads=1, sparse_mode=3)
     save_npz(tmp_path / "in.npz", **{name: value for name, value in arguments.items() if name != "value"})
     kernel_artifact.write(tmp_path / "kernel.vmfb")
     script = (

@@ -34,7 +34,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 _THOROUGH = (
     "cli/test_install.py",
+    "matrix/test_mla_matrix.py",
     "runtime/test_bits.py",
+    "runtime/test_devices.py",
     "runtime/test_mla_operator.py",
     "runtime/test_operator_property.py",
     "runtime/test_operator_sizes.py",

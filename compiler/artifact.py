@@ -249,8 +249,10 @@ def _reflection(data: bytes, name: str) -> str:
     """The JSON text in the reflection of the module's functions."""
     import iree.runtime
 
+    from qsmla.compiler.virtual_machine import INSTANCE
+
     try:
-        module = iree.runtime.VmModule.copy_buffer(iree.runtime.VmInstance(), data)
+        module = iree.runtime.VmModule.copy_buffer(INSTANCE, data)
         texts = {
             text
             for function in module.function_names

@@ -74,8 +74,16 @@ class Device(ABC):
         """A result as an array that lasts at least as long as `view`: copy what is to outlive it."""
 
     def close(self) -> None:
-        """Let go of the device."""
+        """Let go of the device, which stays open to the interpreter's end.
+
+        A buffer that outlives its device crashes the process, and one may lie in the traceback of an error, or in
+        garbage that nobody has collected yet.
+        """
+        _closed.append(self.hal)
         del self.hal
+
+
+_closed: list[rt.HalDevice] = []
 
 
 class CpuDevice(Device):
@@ -159,13 +167,7 @@ class GpuDevice(Device):
     def close(self) -> None:
         """Let go of the device, and before it of what must not outlive it."""
         del self._semaphore
-        _closed.append(self.hal)
         super().close()
-
-
-_closed: list[rt.HalDevice] = []
-"""GPUs that are done with, kept until the interpreter ends: a buffer that outlives its device crashes the
-process, and the traceback of an error may hold one."""
 
 
 def _writable(array: npt.NDArray[Any]) -> ctypes.Array[ctypes.c_uint8]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import iree.runtime as rt
 
 from qsmla.compiler.artifact import Artifact
+from qsmla.compiler.virtual_machine import INSTANCE
 from qsmla.runtime.devices import CpuDevice, Device
 
 
@@ -34,24 +35,23 @@ class Lane:
     """A device and its loaded kernels."""
 
     def __init__(self, open_device: Callable[[], Device] = CpuDevice) -> None:
-        self._instance = rt.VmInstance()
         self.device = open_device()
-        self._hal = rt.create_hal_module(self._instance, self.device.hal)
+        self._hal = rt.create_hal_module(INSTANCE, self.device.hal)
         self._loaded: weakref.WeakKeyDictionary[Kernel, LoadedKernel] = weakref.WeakKeyDictionary()
 
     def load(self, kernel: Kernel) -> LoadedKernel:
         """The kernel's functions on this lane's device."""
         loaded = self._loaded.get(kernel)
         if loaded is None:
-            module = rt.VmModule.copy_buffer(self._instance, kernel.artifact.data)
-            context = rt.VmContext(self._instance, [self._hal, module])
+            module = rt.VmModule.copy_buffer(INSTANCE, kernel.artifact.data)
+            context = rt.VmContext(INSTANCE, [self._hal, module])
             loaded = self._loaded[kernel] = LoadedKernel(context, module)
         return loaded
 
     def close(self) -> None:
         """Let go of every kernel and of the device."""
         self._loaded.clear()
-        del self._hal, self._instance
+        del self._hal
         self.device.close()
 
 

@@ -125,7 +125,11 @@ class _Job:
         with self._changed:
             self._changed.wait_for(lambda: not self._tasks and self._helping == 0)
         if self._error is not None:
-            raise self._error
+            try:
+                raise self._error
+            finally:
+                # An error whose traceback holds the error is garbage that holds the caller's arrays.
+                self._error = None
 
     def _check(self) -> None:
         if self._error is not None:

@@ -226,9 +226,15 @@ def assert_clean(finished: subprocess.CompletedProcess[str]) -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "2", "5", None])
-@pytest.mark.parametrize("how", ["alone", "threads", "unjoined"])
+@pytest.mark.parametrize("how", ["alone", "threads", "unjoined", "garbage"])
 def test_a_process_ends_without_leak_warnings(workers: str | None, how: str) -> None:
     assert_clean(process("leave.py", how, workers=workers))
+
+
+@by_workers
+def test_calls_do_not_notice_lanes_that_open(workers: str) -> None:
+    """The pools of other targets open theirs at any time."""
+    assert_clean(process("open_lanes.py", workers=workers))
 
 
 @by_workers

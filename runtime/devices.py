@@ -76,7 +76,7 @@ class Device(ABC):
     def close(self) -> None:
         """Let go of the device, which stays open to the interpreter's end.
 
-        A buffer that outlives its device crashes the process, and one may lie in the traceback of an error, or
+        A buffer that outlives its device crashes the process, and one may lie in an error's traceback, or
         in garbage that nobody has collected yet.
         """
         _closed.append(self.hal)

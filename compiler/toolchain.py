@@ -98,19 +98,20 @@ def run(command: Sequence[str], timeout: float, folder: str | None = None) -> Fi
         OSError: the command cannot be started.
     """
     with tempfile.TemporaryFile() as stderr:
-        child = subprocess.Popen(
-            command,
-            cwd=folder,
-            # Where Python finds room: the compiler gives up on a TMPDIR that is missing or full.
-            env={**os.environ, "TMPDIR": folder or tempfile.gettempdir()},
-            stdin=subprocess.DEVNULL,
-            stdout=stderr,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        timed_out = False
+        # Together, so that no child runs that `stop_all` does not know.
         with _running_guard:
+            child = subprocess.Popen(
+                command,
+                cwd=folder,
+                # Where Python finds room: the compiler gives up on a TMPDIR that is missing or full.
+                env={**os.environ, "TMPDIR": folder or tempfile.gettempdir()},
+                stdin=subprocess.DEVNULL,
+                stdout=stderr,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
             _running.add(child)
+        timed_out = False
         try:
             child.wait(timeout)
         except subprocess.TimeoutExpired:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import iree.runtime as rt
@@ -14,13 +14,15 @@ import numpy.typing as npt
 from qsmla.compiler.targets import Target
 from qsmla.runtime.arrays import aligned_empty
 from qsmla.runtime.attributes import KEY_DTYPES, QUERY_DTYPES
+from qsmla.runtime.devices import aligned, element_type
 from qsmla.runtime.lanes import Lane
 from qsmla.runtime.limits import check_buffer
 from qsmla.runtime.workers import Check, before_closing, pool
 
 _DTYPES = (*QUERY_DTYPES, *KEY_DTYPES, np.dtype(np.int32))
-Piece = tuple[npt.NDArray[np.int64] | None, rt.HalBufferView]
-"""Some rows of an array, None for all of it, and where they are."""
+Rows = npt.NDArray[np.int64] | npt.NDArray[np.bool_]
+Piece = tuple[Rows | None, rt.HalBufferView | npt.NDArray[Any]]
+"""Some rows of an array, None for all, and their values; what is known without computing is on the host."""
 
 
 _alive: weakref.WeakSet[DeviceArray] = weakref.WeakSet()
@@ -44,7 +46,6 @@ class DeviceArray:
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
         pieces: Sequence[Piece],
-        elsewhere: float = 0.0,
         memory: npt.NDArray[Any] | None = None,
     ) -> None:
         self.target = target
@@ -52,7 +53,6 @@ class DeviceArray:
         self.shape = shape
         self.dtype = dtype
         self._pieces: Sequence[Piece] | None = pieces
-        self._elsewhere = elsewhere
         # What a CPU's buffer lies in: the buffer does not keep it alive.
         self._memory = memory
         self._ids: npt.NDArray[np.int32] | None = None
@@ -70,12 +70,12 @@ class DeviceArray:
 
     def numpy(self) -> npt.NDArray[Any]:
         """A copy in the host's memory."""
-        array = np.full(self.shape, self._elsewhere, self.dtype)
+        array = np.empty(self.shape, self.dtype)
         pieces = self._stored()
 
         def read(lane: Lane, check: Check) -> None:
-            for rows, view in pieces:
-                stored = lane.device.read(view, self.dtype)
+            for rows, piece in pieces:
+                stored = piece if isinstance(piece, np.ndarray) else lane.device.read(piece, self.dtype)
                 if rows is None:
                     array[...] = stored
                 else:
@@ -91,6 +91,7 @@ class DeviceArray:
     def buffer(self) -> rt.HalBuffer:
         """The device's buffer, for arrays of one piece, which those of `to_device` are."""
         ((_, view),) = self._stored()
+        assert isinstance(view, rt.HalBufferView)
         return view.get_buffer()
 
     def release(self) -> None:
@@ -103,26 +104,76 @@ class DeviceArray:
         return self._pieces
 
     def stand_in(self) -> npt.NDArray[Any]:
-        """An ndarray for checks to look at: of this shape and dtype, all of whose elements are one."""
-        return np.broadcast_to(np.zeros((), self.dtype), self.shape)
-
-    def ids(self) -> npt.NDArray[np.int32]:
-        """The values of an int32 array on the host, where planning needs them; read once."""
+        """An ndarray for checks and planning: ids are read, once; of all else only shape and dtype count."""
+        if self.dtype != np.int32:
+            return np.broadcast_to(np.zeros((), self.dtype), self.shape)
         if self._ids is None:
             self._ids = self.numpy()
         return self._ids
+
+
+Array = npt.NDArray[Any] | DeviceArray
+"""What operators take for queries, caches and sparse indices."""
+
+
+def from_device(
+    arguments: Mapping[str, Any], target: Target, names: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, DeviceArray]]:
+    """A call's arguments as the checks take them, and which of them are on the device.
+
+    Args:
+        arguments: the operator's, by name.
+        target: the call's.
+        names: those that may be on the device; the first is the query, whose side the results are on.
+
+    Raises:
+        ValueError: one is on another target's device, or the results stay there although there is an `out`.
+    """
+    resident = {name: value for name in names if isinstance(value := arguments.get(name), DeviceArray)}
+    for name, array in resident.items():
+        if array.target != target:
+            raise ValueError(
+                f"{name} is on {array.target.label} and the call's target is {target.label}; allowed: "
+                "arrays of the host, or on the call's target"
+            )
+    if names[0] in resident and arguments.get("out") is not None:
+        raise ValueError(
+            f"out is an array of the host and {names[0]} is on a device, where the results stay; "
+            "allowed: None"
+        )
+    return {**arguments, **{name: array.stand_in() for name, array in resident.items()}}, resident
+
+
+def kernel_inputs(
+    arrays: Iterable[tuple[str, npt.NDArray[Any]]], resident: Mapping[str, DeviceArray], *, in_place: bool
+) -> list[npt.NDArray[Any] | rt.HalBufferView]:
+    """Arrays, by the names of the arguments they come from, as a kernel takes them.
+
+    Args:
+        arrays: in the kernel's order and shapes; where one is resident, its values do not matter.
+        resident: those on the device.
+        in_place: whether the device reads the host's memory; arrays it cannot read are then copied once.
+    """
+    inputs: list[npt.NDArray[Any] | rt.HalBufferView] = []
+    for name, array in arrays:
+        there = resident.get(name)
+        if there is not None and there.nbytes:
+            inputs.append(rt.HalBufferView(there.buffer, array.shape, element_type(array.dtype)))
+        else:
+            inputs.append(aligned(array) if in_place else array)
+    return inputs
 
 
 def to_device(array: npt.ArrayLike, target: str | Target) -> DeviceArray:
     """Copy an array to a device, for the operators to use there call after call.
 
     Args:
-        array: a query, a cache or sparse_indices, as the operators take them; strides do not matter.
+        array: a query, a cache or sparse indices, as the operators take them; strides do not matter.
         target: the target of the calls: "vulkan", "vulkan:PROFILE", "cuda", "cuda:sm_NN" or "llvm-cpu".
 
     Returns:
-        A handle that an operator takes for query, key or sparse_indices in calls for the same target. If its
-        query is one, its results are too.
+        A handle that the operators take for queries, caches and sparse indices in calls for the same target.
+        If the query is one, the results are too.
 
     Raises:
         TypeError: not an array, of a dtype that no operator takes, or no target.

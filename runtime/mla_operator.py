@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from qsmla.compiler.artifact import Artifact
 from qsmla.compiler.errors import ArtifactError
 from qsmla.compiler.targets import Target
 from qsmla.ir.spec import NOPE_DIM, MlaSpec
+from qsmla.runtime.device_array import Array, DeviceArray, from_device, kernel_inputs
 from qsmla.runtime.devices import aligned
 from qsmla.runtime.execution import Work, run_partition
 from qsmla.runtime.fingerprint import check_fingerprint
@@ -21,24 +22,25 @@ from qsmla.runtime.metadata import mla_fingerprint
 from qsmla.runtime.mla_checks import OUTPUT_DTYPE, MlaCall, check_mla_call
 from qsmla.runtime.mla_selection import MlaSelection, select
 from qsmla.runtime.notices import warn_of_copies
-from qsmla.runtime.output import HostOutput
+from qsmla.runtime.output import Output, Result, results_of
 from qsmla.runtime.partition import Partition, check_cut, plan_rows
 from qsmla.runtime.row_keys import Lengths
 from qsmla.runtime.workers import pool
 
-Result = npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.float32]]
+_ON_DEVICE: Final = ("q", "ori_kv", "cmp_kv", "ori_sparse_indices", "cmp_sparse_indices")
+"""What may be on the device."""
 
 
 def quant_sparse_flash_mla(
-    q: npt.NDArray[np.uint8],
-    ori_kv: npt.NDArray[np.uint8] | None = None,
-    cmp_kv: npt.NDArray[np.uint8] | None = None,
+    q: Array,
+    ori_kv: Array | None = None,
+    cmp_kv: Array | None = None,
     *,
     q_descale: Any,
     ori_kv_descale: Any = None,
     cmp_kv_descale: Any = None,
-    ori_sparse_indices: npt.NDArray[Any] | None = None,
-    cmp_sparse_indices: npt.NDArray[Any] | None = None,
+    ori_sparse_indices: Array | None = None,
+    cmp_sparse_indices: Array | None = None,
     ori_block_table: npt.NDArray[Any] | None = None,
     cmp_block_table: npt.NDArray[Any] | None = None,
     sinks: npt.NDArray[np.float32] | None = None,
@@ -74,6 +76,7 @@ def quant_sparse_flash_mla(
     Keys are their own values, 512 wide. Each part is dense or, with a list of tokens, sparse; a key that both
     the mask and the list allow is attended to. B batches; the first call of a new kernel compiles it, or
     takes it from the cache. The lengths, masks and windows are those of `quant_sparse_flash_mla_metadata`.
+    q, the caches and the sparse indices may lie on the target's device (`to_device`); results are where q is.
 
     Args:
         q: [B, S1, N, 512] (BSND) or [T, N, 512] (TND), uint8, HiFloat8 codes; N is 1..128.
@@ -118,8 +121,8 @@ def quant_sparse_flash_mla(
     arguments = locals()
     chosen = resolve_target(arguments.pop("target"))
     plan_words = arguments.pop("metadata")
-    call = check_mla_call(**arguments)
-    return _run(call, kernel_for(call.spec, chosen), chosen, plan_words)
+    call, resident = _check(arguments, chosen)
+    return _run(call, resident, kernel_for(call.spec, chosen), chosen, plan_words)
 
 
 class LoadedMla:
@@ -138,44 +141,70 @@ class LoadedMla:
         self._kernel = Kernel(artifact)
 
     def __call__(
-        self, *arrays: Any, metadata: npt.NDArray[np.int32] | None = None, **arguments: Any
+        self,
+        q: Array,
+        ori_kv: Array | None = None,
+        cmp_kv: Array | None = None,
+        *,
+        metadata: npt.NDArray[np.int32] | None = None,
+        **arguments: Any,
     ) -> Result:
         """Run the kernel; arguments, result and errors are those of `quant_sparse_flash_mla`.
 
         Raises:
             ValueError: also if the call is for another kernel; the text names what differs.
         """
-        call = check_mla_call(*arrays, **arguments)
+        arrays = {"q": q, "ori_kv": ori_kv, "cmp_kv": cmp_kv}
+        call, resident = _check(arrays | arguments, self.target)
         given = call.spec.to_dict()
         for name, expected in self.spec.to_dict().items():
             if given[name] != expected:
                 raise ValueError(
                     f"the call's {name} is {given[name]!r}; allowed: {expected!r}, the artifact's"
                 )
-        return _run(call, self._kernel, self.target, metadata)
+        return _run(call, resident, self._kernel, self.target, metadata)
 
 
-def _run(call: MlaCall, kernel: Kernel, target: Target, metadata: npt.NDArray[np.int32] | None) -> Result:
+def _check(arguments: dict[str, Any], target: Target) -> tuple[MlaCall, dict[str, DeviceArray]]:
+    """The checked call, and which of its arrays are on the device."""
+    on_host, resident = from_device(arguments, target, _ON_DEVICE)
+    return check_mla_call(**on_host), resident
+
+
+def _run(
+    call: MlaCall,
+    resident: dict[str, DeviceArray],
+    kernel: Kernel,
+    target: Target,
+    metadata: npt.NDArray[np.int32] | None,
+) -> Result:
     selection = select(call)
     _check_buffers(call, selection, target)
     lanes = pool(target)
     cut = _partition(call, selection, lanes.count, metadata)
-    result = np.empty(call.output_shape, OUTPUT_DTYPE) if call.out is None else call.out
-    in_place = result.flags.c_contiguous
-    output = HostOutput(
-        result.reshape(call.query.shape) if in_place else np.empty(call.query.shape, OUTPUT_DTYPE),
-        np.empty(call.query.shape[:-1], np.float32),
+    stay_on = target if "q" in resident else None
+    for name, indices in selection.indices.items():
+        if indices is not call.parts[name].indices:
+            # Brought to the front on the host: what lies on the device is another array.
+            resident.pop(f"{name}_sparse_indices", None)
+
+    def compute(output: Output) -> None:
+        in_place = target.kind == "llvm-cpu"
+        run_partition(kernel, _work(call, selection, output, resident, in_place=in_place), cut, lanes)
+        nobody = np.ones(len(call.query), np.bool_)
+        nobody[selection.output_row] = False
+        output.put_nothing(nobody)
+        # The fold divides by the keys' weights: what it makes of none is not what a row without keys is.
+        output.put_nothing(selection.keyless, call.sinks)
+
+    return results_of(
+        compute,
+        call.output_shape,
+        OUTPUT_DTYPE,
+        out=call.out,
+        stay_on=stay_on,
+        return_softmax_lse=call.return_softmax_lse,
     )
-    nobody = np.ones(len(call.query), np.bool_)
-    nobody[selection.output_row] = False
-    output.put_nothing(nobody)
-    run_partition(kernel, _work(call, selection, output, in_place=target.kind == "llvm-cpu"), cut, lanes)
-    # The fold divides by the keys' weights: what it makes of none is not what a row without keys is.
-    output.put_nothing(selection.keyless)
-    output.lse[selection.keyless] = call.sinks
-    if not in_place:
-        result[...] = output.output.reshape(call.output_shape)
-    return (result, output.lse.reshape(call.output_shape[:-1])) if call.return_softmax_lse else result
 
 
 def _partition(
@@ -201,22 +230,29 @@ def _partition(
     return plan_rows(selection.blocks, lengths.query, num_cores, mark, first_rows=lengths.first_rows)
 
 
-def _work(call: MlaCall, selection: MlaSelection, output: HostOutput, *, in_place: bool) -> Work:
+def _work(
+    call: MlaCall,
+    selection: MlaSelection,
+    output: Output,
+    resident: dict[str, DeviceArray],
+    *,
+    in_place: bool,
+) -> Work:
     """The call's arrays as the kernel takes them; `in_place`: the device reads the host's memory."""
-    inputs: list[npt.NDArray[Any]] = [call.query]
+    arrays: dict[str, npt.NDArray[Any]] = {"q": call.query}
     for name, part in call.parts.items():
-        if in_place:
+        if in_place and f"{name}_kv" not in resident:
             warn_of_copies(f"{name}_kv", part.cache)
-        inputs.append(_with_a_first(part.cache))
+        arrays[f"{name}_kv"] = _with_a_first(part.cache)
         if name in selection.indices:
-            inputs.append(selection.indices[name])
+            arrays[f"{name}_sparse_indices"] = selection.indices[name]
         if part.block_table is not None:
-            inputs.append(_with_a_first(part.block_table))
+            arrays[f"{name}_block_table"] = _with_a_first(part.block_table)
     descales = [call.parts[name].descale if name in call.parts else 1.0 for name in ("ori", "cmp")]
-    inputs += [selection.ranges, np.array(descales, np.float32)]
+    arrays |= {"ranges": selection.ranges, "descales": np.array(descales, np.float32)}
     query_counts = call.lengths.query.astype(np.int64)
     return Work(
-        inputs=[aligned(array) for array in inputs] if in_place else inputs,
+        inputs=kernel_inputs(arrays.items(), resident, in_place=in_place),
         fold_inputs=[aligned(call.sinks) if in_place else call.sinks],
         scale=call.scale,
         heads=call.spec.heads,

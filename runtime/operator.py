@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,20 +14,19 @@ from qsmla.compiler.targets import Target
 from qsmla.ir.spec import KernelSpec, MlaSpec
 from qsmla.runtime.attributes import NO_LIMIT, check_integer
 from qsmla.runtime.checks import AttentionCall, check_call
-from qsmla.runtime.device_array import DeviceArray
+from qsmla.runtime.device_array import Array, DeviceArray, from_device
 from qsmla.runtime.execution import run_partition
 from qsmla.runtime.kernels import kernel_for, resolve_target, target_of
 from qsmla.runtime.lanes import Kernel
 from qsmla.runtime.limits import check_buffers
 from qsmla.runtime.mla_operator import LoadedMla
-from qsmla.runtime.output import DeviceOutput, HostOutput, Output
+from qsmla.runtime.output import Output, Result, results_of
 from qsmla.runtime.partition import NUM_CORES
-from qsmla.runtime.work import Selection, partition, select, work
+from qsmla.runtime.work import partition, select, work
 from qsmla.runtime.workers import pool, worker_count
 
-Array = npt.NDArray[Any] | DeviceArray
-Result = npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.float32]] | Any
-"""Arrays of the host; where query is a DeviceArray, one or two of those."""
+_ON_DEVICE: Final = ("query", "key", "sparse_indices")
+"""What may be on the device."""
 
 
 def kv_quant_sparse_flash_attention(
@@ -140,7 +138,11 @@ def plan(*, num_cores: int | None = None, out: npt.NDArray[np.int32] | None = No
     Raises:
         TypeError, ValueError: as the operator; the text names the argument.
     """
-    call = check_call(**{name: _on_host(name, value) for name, value in arguments.items()})
+    on_host: dict[str, Any] = {
+        name: value.stand_in() if isinstance(value, DeviceArray) else value
+        for name, value in arguments.items()
+    }
+    call = check_call(**on_host)
     cores = worker_count() if num_cores is None else check_integer("num_cores", num_cores, NUM_CORES)
     return partition(call, select(call), cores).encode(out)
 
@@ -218,34 +220,12 @@ def load_artifact(artifact: Artifact, target: str | Target | None = None) -> Loa
     return (LoadedMla if isinstance(artifact.spec, MlaSpec) else LoadedKernel)(artifact, target)
 
 
-def _on_host(name: str, value: Any) -> Any:
-    """An argument as the checks take it: what lies on a device is stood in for, but ids are read."""
-    if not isinstance(value, DeviceArray):
-        return value
-    return value.ids() if name == "sparse_indices" and value.dtype == np.int32 else value.stand_in()
-
-
 def _check(arguments: dict[str, Any], target: Target) -> tuple[AttentionCall, dict[str, DeviceArray]]:
-    """The checked call, and which of query, key and indices are on the device, by their names in `Work`."""
-    arguments = dict(arguments)
+    """The checked call, and which of its arrays are on the device."""
     if arguments["value"] is arguments["key"]:
-        arguments["value"] = None
-    resident = {}
-    for name, kernel_name in (("query", "query"), ("key", "key"), ("sparse_indices", "indices")):
-        value = arguments[name]
-        if isinstance(value, DeviceArray):
-            if value.target != target:
-                raise ValueError(
-                    f"{name} is on {value.target.label} and the call's target is {target.label}; allowed: "
-                    "arrays of the host, or on the call's target"
-                )
-            resident[kernel_name] = value
-            arguments[name] = _on_host(name, value)
-    if "query" in resident and arguments.get("out") is not None:
-        raise ValueError(
-            "out is an array of the host and query is on a device, where the results stay; allowed: None"
-        )
-    return check_call(**arguments), resident
+        arguments = arguments | {"value": None}
+    on_host, resident = from_device(arguments, target, _ON_DEVICE)
+    return check_call(**on_host), resident
 
 
 def _run(
@@ -259,43 +239,21 @@ def _run(
     check_buffers(call, selection.blocks, target)
     lanes = pool(target)
     cut = partition(call, selection, lanes.count, metadata)
+    stay_on = target if "query" in resident else None
     if selection.indices is not call.indices:
         # Brought to the front on the host: what lies on the device is another array.
-        resident = {name: array for name, array in resident.items() if name != "indices"}
-    buffers = {name: array.buffer for name, array in resident.items()}
-    in_place = target.kind == "llvm-cpu"
+        resident.pop("sparse_indices", None)
 
-    def run_to(output: Output) -> None:
-        run_partition(kernel, work(call, selection, output, in_place=in_place, resident=buffers), cut, lanes)
+    def compute(output: Output) -> None:
+        in_place = target.kind == "llvm-cpu"
+        run_partition(kernel, work(call, selection, output, in_place=in_place, resident=resident), cut, lanes)
+        output.put_nothing(selection.batch < 0)
 
-    if "query" in resident:
-        return _stay_on_device(call, target, run_to)
-    return _come_back(call, selection, run_to)
-
-
-def _come_back(call: AttentionCall, selection: Selection, run_to: Callable[[Output], None]) -> Result:
-    """The results in the caller's array or new ones."""
-    result = np.empty(call.output_shape, call.query.dtype) if call.out is None else call.out
-    in_place = result.flags.c_contiguous
-    shape = (*call.query.shape[:2], call.output_shape[-1])
-    output = HostOutput(
-        result.reshape(shape) if in_place else np.empty(shape, result.dtype),
-        np.empty(shape[:-1], np.float32),
+    return results_of(
+        compute,
+        call.output_shape,
+        call.query.dtype,
+        out=call.out,
+        stay_on=stay_on,
+        return_softmax_lse=call.return_softmax_lse,
     )
-    output.put_nothing(selection.batch < 0)
-    run_to(output)
-    if not in_place:
-        result[...] = output.output.reshape(call.output_shape)
-    return (result, output.lse.reshape(call.lse_shape)) if call.return_softmax_lse else result
-
-
-def _stay_on_device(call: AttentionCall, target: Target, run_to: Callable[[Output], None]) -> Result:
-    """The results where they were made."""
-    made = DeviceOutput()
-    run_to(made)
-    outputs = [(rows, output) for rows, output, _ in made.pieces]
-    result = DeviceArray(target, call.output_shape, call.query.dtype, outputs)
-    if not call.return_softmax_lse:
-        return result
-    lses = [(rows, lse) for rows, _, lse in made.pieces]
-    return result, DeviceArray(target, call.lse_shape, np.dtype(np.float32), lses, elsewhere=-np.inf)

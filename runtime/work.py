@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import iree.runtime as rt
 import numpy as np
 import numpy.typing as npt
 
 from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.runtime.checks import AttentionCall
-from qsmla.runtime.devices import aligned, element_type
+from qsmla.runtime.device_array import DeviceArray, kernel_inputs
 from qsmla.runtime.execution import Work
 from qsmla.runtime.fingerprint import check_fingerprint, fingerprint
 from qsmla.runtime.notices import warn_of_copies
@@ -98,7 +96,7 @@ def work(
     output: Output,
     *,
     in_place: bool,
-    resident: Mapping[str, rt.HalBuffer] | None = None,
+    resident: Mapping[str, DeviceArray],
 ) -> Work:
     """The call's arrays as the kernel takes them, to be written to `output`.
 
@@ -107,7 +105,7 @@ def work(
         selection: what its rows attend to.
         output: takes the rows.
         in_place: whether the device reads the host's memory; arrays it cannot read are then copied once.
-        resident: buffers of the device that hold query, key or indices, by name.
+        resident: those of query, key and sparse_indices that are on the device.
     """
     requests = len(call.query_lengths)
     query, indices = call.query, selection.indices
@@ -115,22 +113,15 @@ def work(
         extent = call.output_shape[1]
         query = query.reshape(requests, extent, *query.shape[1:])
         indices = indices.reshape(requests, extent, indices.shape[-1])
-    arrays = {"query": query, "key": call.key, "indices": indices}
+    arrays = {"query": query, "key": call.key, "sparse_indices": indices}
     if call.block_table is not None:
         arrays["block_table"] = call.block_table
     arrays |= {"query_lengths": call.query_lengths, "kv_lengths": call.kv_lengths}
-    buffers = resident or {}
-    if in_place and "key" not in buffers:
+    if in_place and "key" not in resident:
         warn_of_copies("key", call.key)
-    inputs: dict[str, npt.NDArray[Any] | rt.HalBufferView] = {}
-    for name, array in arrays.items():
-        if name in buffers:
-            inputs[name] = rt.HalBufferView(buffers[name], array.shape, element_type(array.dtype))
-        else:
-            inputs[name] = aligned(array) if in_place else array
     output_row = np.flatnonzero(selection.batch >= 0)
     return Work(
-        inputs=list(inputs.values()),
+        inputs=kernel_inputs(arrays.items(), resident, in_place=in_place),
         scale=call.scale,
         heads=call.spec.heads,
         output_row=output_row,

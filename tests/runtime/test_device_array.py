@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from compiled import aligned, arguments_of, run
 from matrix.cases import some_specs
+from matrix.mla_cases import MlaCase, mla_specs
 from matrix.targets import CONFIGS, Config
 from plain import bits
 
 import qsmla
 from qsmla.runtime import devices
+from qsmla.runtime.operator import load_artifact
 
 SPECS = {spec.layout_query: spec for spec in sorted(some_specs(), key=lambda spec: -spec.heads)}
 by_layout = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
@@ -157,3 +159,83 @@ def test_unknown_targets_are_refused():
         qsmla.to_device(np.zeros(3, np.int32), "vulkan:adreno")
     with pytest.raises(TypeError, match="target is a int"):
         qsmla.to_device(np.zeros(3, np.int32), 3)
+
+
+# Two caches with lists, and a paged one without: those with the fewest heads of the matrix.
+MLA_SPECS = {spec.kv_cache: spec for spec in mla_specs() if spec.heads in (3, 4)}
+MLA_NAMES = ("q", "ori_kv", "cmp_kv", "ori_sparse_indices", "cmp_sparse_indices")
+by_cache = pytest.mark.parametrize("spec", MLA_SPECS.values(), ids=MLA_SPECS)
+
+
+def run_mla(arguments, target, **more):
+    return qsmla.quant_sparse_flash_mla(**arguments, target=target, return_softmax_lse=True, **more)
+
+
+def on_device(arguments, target, names):
+    """The call with these of its arrays on the device, as far as it has them."""
+    return arguments | {name: qsmla.to_device(arguments[name], target) for name in names if name in arguments}
+
+
+@by_cache
+@pytest.mark.parametrize("names", [MLA_NAMES[1:3], MLA_NAMES[1:], MLA_NAMES[3:]], ids="-".join)
+def test_mla_inputs_on_the_device(target, spec, names):
+    arguments = MlaCase(spec, "prefill", 0).arguments()
+    expected, expected_lse = run_mla(arguments, target)
+    handles = on_device(arguments, target, names)
+    for _ in range(2):
+        output, lse = run_mla(handles, target)
+        assert isinstance(output, np.ndarray)
+        np.testing.assert_array_equal(bits(output), bits(expected))
+        np.testing.assert_array_equal(lse, expected_lse)
+
+
+@by_cache
+@pytest.mark.parametrize("scenario", ["empty_sequences", "prefill", "odd_ids"])
+def test_mla_results_stay_where_the_query_is(target, spec, scenario):
+    """Among them rows of no request, rows without keys, whose lse is the sink, and ids out of order."""
+    arguments = MlaCase(spec, scenario, 1).arguments()
+    expected, expected_lse = run_mla(arguments, target)
+    handles = on_device(arguments, target, MLA_NAMES)
+    output, lse = run_mla(handles, target)
+    assert isinstance(output, qsmla.DeviceArray)
+    assert (output.shape, output.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(bits(output.numpy()), bits(expected))
+    np.testing.assert_array_equal(lse.numpy(), expected_lse)
+    assert np.isfinite(lse.numpy()).any()
+    alone = qsmla.quant_sparse_flash_mla(**handles, target=target)
+    np.testing.assert_array_equal(bits(alone.numpy()), bits(expected))
+
+
+def test_mla_rows_without_keys_are_zeros_on_the_device(target):
+    """Their partial results are never made, or are divided by nothing: neither reaches the handle."""
+    arguments = MlaCase(MLA_SPECS["contiguous"], "empty_sequences", 1).arguments()
+    output, lse = run_mla(on_device(arguments, target, MLA_NAMES), target)
+    rows = output.numpy().astype(np.float32).reshape(-1, 512)
+    keyless = ~rows.any(axis=1)
+    assert 0 < keyless.sum() < len(rows)
+    sinks = {0.25, -np.inf}
+    assert {float(value) for value in lse.numpy().reshape(-1)[keyless]} == sinks
+
+
+def test_a_loaded_mla_artifact_takes_handles(target):
+    spec = MLA_SPECS["contiguous"]
+    arguments = MlaCase(spec, "prefill", 0).arguments()
+    kernel = load_artifact(qsmla.compile(spec, target), target)
+    expected = kernel(**arguments)
+    handles = on_device(arguments, target, MLA_NAMES)
+    np.testing.assert_array_equal(bits(kernel(**handles).numpy()), bits(expected))
+
+
+def test_mla_refuses_what_is_elsewhere(target):
+    arguments = MlaCase(MLA_SPECS["contiguous"], "prefill", 0).arguments()
+    other = "llvm-cpu:x86-64" if target != "llvm-cpu:x86-64" else "llvm-cpu"
+    for name in MLA_NAMES:
+        with pytest.raises(ValueError, match=f"{name} is on llvm-cpu:x86-64 and the call's target is"):
+            run_mla(on_device(arguments, other, [name]), target)
+    out = np.empty(arguments["q"].shape, ml_dtypes.bfloat16)
+    with pytest.raises(ValueError, match="out is an array of the host and q is on a device"):
+        run_mla(on_device(arguments, target, ["q"]), target, out=out)
+    wrong = arguments | {"cmp_sparse_indices": arguments["cmp_sparse_indices"].astype(np.uint8)}
+    wrong = on_device(wrong, target, ["cmp_sparse_indices"])
+    with pytest.raises(TypeError, match="cmp_sparse_indices is dtype uint8; allowed: int32"):
+        run_mla(wrong, target)

@@ -58,7 +58,7 @@ def plan(
     if not isinstance(spec, Spec):
         raise TypeError(f"spec is a {type(spec).__name__}; allowed: a KernelSpec or an MlaSpec")
     targets = parse_targets(target)
-    chosen = common_schedule(targets, spec.operator) if schedule is None else schedule
+    chosen = common_schedule(targets, spec) if schedule is None else schedule
     source = _render(spec, chosen, {})
     versions = {
         "qsmla": importlib.metadata.version("qsmla"),

@@ -9,12 +9,20 @@ from typing import Any, ClassVar, Final
 
 from qsmla.compiler import cpu, drivers
 from qsmla.compiler.vulkan import PROFILES, VulkanDevice
-from qsmla.ir.schedule import AVX2, LINALG_FLOAT32, LINALG_QUERY, Schedule
+from qsmla.ir.schedule import AVX2, AVX512, AVX512_BF16, LINALG_FLOAT32, LINALG_QUERY, Schedule
+from qsmla.ir.spec import Spec
 
 CUDA_ARCHITECTURES: Final = ("sm_80", "sm_86", "sm_89", "sm_120")
 """Compute capabilities that IREE compiles for; Hopper runs the PTX of sm_80 and sm_89."""
 
-_AVX2_FEATURES: Final = {"avx2", "fma", "f16c"}
+_AVX2_FEATURES: Final = frozenset(("avx2", "fma", "f16c"))
+_AVX512_FEATURES: Final = _AVX2_FEATURES | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+_CPU_SCHEDULES: Final = (
+    (AVX512_BF16, _AVX512_FEATURES | {"avx512bf16"}),
+    (AVX512, _AVX512_FEATURES),
+    (AVX2, _AVX2_FEATURES),
+)
+"""The schedules written for a class of CPU and the features they need, the fastest first."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +114,10 @@ class Target:
         """How kernels may be arranged for this target when it is compiled alone, the fastest first."""
         if self.kind != "llvm-cpu":
             return (LINALG_QUERY,)
-        return (AVX2, LINALG_FLOAT32) if _AVX2_FEATURES.issubset(self.cpu_features) else (LINALG_FLOAT32,)
+        return (
+            *(schedule for schedule, needed in _CPU_SCHEDULES if needed.issubset(self.cpu_features)),
+            LINALG_FLOAT32,
+        )
 
     def unmet(self) -> str | None:
         """Why this machine cannot run what was compiled for this target, in one sentence; None if it can."""
@@ -218,9 +229,9 @@ def parse_targets(target: str | Target | Iterable[str | Target]) -> tuple[Target
     return targets
 
 
-def common_schedule(targets: Sequence[Target], operator: str) -> Schedule:
-    """The schedule of an operator's artifact for all of `targets`: their own if they agree, else portable."""
-    own = {next(one for one in target.schedules if one.serves(operator)) for target in targets}
+def common_schedule(targets: Sequence[Target], spec: Spec) -> Schedule:
+    """The schedule of a kernel's artifact for all of `targets`: their own if they agree, else portable."""
+    own = {next(one for one in target.schedules if one.serves(spec)) for target in targets}
     return own.pop() if len(own) == 1 else LINALG_QUERY
 
 

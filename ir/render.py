@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qsmla.ir import codes
+from qsmla.ir.blocking import blocking
 from qsmla.ir.schedule import KEY_BLOCK, Schedule
 from qsmla.ir.spec import NOPE_DIM, ROPE_DIM, ROW_BYTES, TILE_SIZE, KernelSpec, Spec
 
@@ -82,6 +83,7 @@ def _types(spec: Spec, schedule: Schedule) -> dict[str, Any]:
         "operand_type": _FLOAT_TYPES[contraction],
         "code_table": "" if spec.kv_dtype == "int8" else _table_hex(spec.kv_dtype),
         **(_packed_row(spec) if isinstance(spec, KernelSpec) else {}),
+        **({"blocking": blocking(schedule, spec.heads)} if schedule.lanes else {}),
     }
 
 

@@ -9,8 +9,8 @@ import pytest
 from qsmla.compiler import cpu, drivers, toolchain
 from qsmla.compiler.targets import CUDA_ARCHITECTURES, Target, common_schedule, compile_flags, parse_targets
 from qsmla.compiler.vulkan import PROFILES
-from qsmla.ir.schedule import AVX2, LINALG_FLOAT32, LINALG_QUERY
-from qsmla.ir.spec import KernelSpec
+from qsmla.ir.schedule import AVX2, AVX512, AVX512_BF16, LINALG_FLOAT32, LINALG_QUERY
+from qsmla.ir.spec import KernelSpec, MlaSpec
 
 LABELS = [
     *(f"llvm-cpu:{name}" for name in cpu.CPU_NAMES),
@@ -31,7 +31,7 @@ func.func @sum(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>) -> tensor<?x?xf32> {
 
 def flags_of(targets: str) -> tuple[str, ...]:
     parsed = parse_targets(targets)
-    return compile_flags(parsed, common_schedule(parsed, KernelSpec.operator))
+    return compile_flags(parsed, common_schedule(parsed, KernelSpec()))
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -118,18 +118,20 @@ def test_cpu_flags_name_every_feature_and_no_model():
 
 def test_schedule_flags_are_there_once():
     targets = parse_targets("llvm-cpu")
-    flags = compile_flags(targets, common_schedule(targets, KernelSpec.operator))
+    flags = compile_flags(targets, common_schedule(targets, KernelSpec()))
     assert len(flags) == len(set(flags))
     assert set(targets[0].schedules[0].compile_flags) <= set(flags)
 
 
 def test_targets_that_disagree_take_the_portable_schedule():
-    def chosen(text, operator=KernelSpec.operator):
-        return common_schedule(parse_targets(text), operator)
+    def chosen(text, spec=None):
+        return common_schedule(parse_targets(text), spec or KernelSpec())
 
-    assert chosen("llvm-cpu:x86-64-v2") == LINALG_FLOAT32
-    assert chosen("llvm-cpu:x86-64-v3") == chosen("llvm-cpu:znver4") == AVX2
-    assert chosen("llvm-cpu:x86-64-v3", "an operator without a body of its own") == LINALG_FLOAT32
+    half = KernelSpec(query_dtype="float16")
+    assert chosen("llvm-cpu:x86-64-v2") == chosen("llvm-cpu:neoverse-v1") == LINALG_FLOAT32
+    assert chosen("llvm-cpu:x86-64-v3") == chosen("llvm-cpu:x86-64-v3", half) == AVX2
+    assert chosen("llvm-cpu:x86-64-v4") == chosen("llvm-cpu:znver4", half) == AVX512
+    assert chosen("llvm-cpu:znver4") == chosen("llvm-cpu:sapphirerapids", MlaSpec()) == AVX512_BF16
     assert chosen("cuda,vulkan:ada") == LINALG_QUERY
     assert chosen("llvm-cpu:x86-64-v3,cuda") == LINALG_QUERY
 

@@ -12,7 +12,7 @@ import pytest
 from iree.compiler import ir
 
 from qsmla.ir.render import render
-from qsmla.ir.schedule import AVX2, LINALG_FLOAT32, LINALG_QUERY, SCHEDULES, Schedule
+from qsmla.ir.schedule import AVX2, AVX512, AVX512_BF16, LINALG_FLOAT32, LINALG_QUERY, SCHEDULES, Schedule
 from qsmla.ir.spec import KernelSpec, MlaSpec, Spec
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -42,6 +42,10 @@ KERNELS = [
     (LINALG_QUERY, MlaSpec(kv_cache="paged")),
     (AVX2, KernelSpec(layout_kv="PA_BSND", heads=4)),
     (AVX2, KernelSpec(layout_query="TND", layout_kv="TND", query_dtype="float16", sparse_mode=3)),
+    (AVX512, KernelSpec(query_dtype="float16", heads=8)),
+    (AVX512_BF16, KernelSpec(kv_dtype="float8_e4m3", heads=16)),
+    (AVX512_BF16, MlaSpec(ori="none", cmp="dense", heads=2)),
+    (AVX2, MlaSpec(heads=21)),
 ]
 by_kernel = pytest.mark.parametrize(
     ("schedule", "spec"), KERNELS, ids=[f"{schedule.label}-{spec.label}" for schedule, spec in KERNELS]
@@ -54,7 +58,7 @@ def variants() -> list[tuple[Schedule, Spec, str, Any]]:
     bases: list[Spec] = [KernelSpec(layout_kv="PA_BSND"), MlaSpec()]
     for schedule in SCHEDULES.values():
         for base in bases:
-            if not schedule.serves(base.operator):
+            if not schedule.serves(base):
                 continue
             for field, values in base.CHOICES.items():
                 chosen = values if isinstance(values, tuple) else (1, 7, 16, 127, 128)
@@ -151,7 +155,6 @@ def test_an_undefined_variable_raises(
     template, context = template_of(schedule, spec, monkeypatch)
     assert template.render(context) == render(spec, schedule)
     unused = {"code_table"} if spec.kv_dtype == "int8" else set()
-    unused |= {"schedule"} if isinstance(spec, MlaSpec) else set()  # there is one body for all schedules
     for name in context.keys() - unused:
         with pytest.raises(jinja2.UndefinedError, match=name):
             template.render({key: value for key, value in context.items() if key != name})

@@ -16,6 +16,8 @@
 !item_nope = tensor<?x256x512xf32>
 !item_scores = tensor<?x4x256xf32>
 !item_weights = tensor<?x4x256xf32>
+!item_partial = tensor<?x4x512xf32>
+!item_per_head = tensor<?x4xf32>
 !partial = tensor<?x4x512xf32>
 !per_item = tensor<?xf32>
 !per_head = tensor<?x4xf32>
@@ -43,24 +45,28 @@ stream.executable private @attend_avx2 {
   }
   builtin.module {
     func.func @items(
-      %query_binding: !stream.binding, %cache_binding: !stream.binding, %slots_binding: !stream.binding,
-      %items_binding: !stream.binding,
-      %rows: index, %cache_size: index, %count: index, %scale_log2_e: f32,
+      %query_binding: !stream.binding, %cache_binding: !stream.binding,
+
+      %slots_binding: !stream.binding, %items_binding: !stream.binding,
+      %rows: index, %cache_size: index,
+      %count: index, %scale_log2_e: f32,
       %values_binding: !stream.binding, %maximum_binding: !stream.binding, %total_binding: !stream.binding
     ) attributes {translation_info = #iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>} {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
       %c4 = arith.constant 4 : index
       %c8 = arith.constant 8 : index
-      %zero_i32 = arith.constant 0 : i32
-      %sixteen = arith.constant 16 : i32
-      %key_block = arith.constant 256 : index
-      %width = arith.constant 576 : index
+      %lanes = arith.constant 8 : index
+      %columns = arith.constant 576 : index
       %nope = arith.constant 512 : index
-      %tile = arith.constant 128 : index
-      %rope_at = arith.constant 256 : index
-      %scale_at = arith.constant 640 : index
+      %key_block = arith.constant 256 : index
+      %key_step = arith.constant 8 : index
+      %zero_i32 = arith.constant 0 : i32
+      %masked = arith.constant -1 : i32
+      %zero = arith.constant 0.0 : f32
       %minus_infinity = arith.constant 0xFF800000 : f32
+      %no_elements = arith.constant dense<0.0> : vector<8xf32>
       %zeros = arith.constant dense<0.0> : vector<8xf32>
       %minus_infinities = arith.constant dense<0xFF800000> : vector<8xf32>
       %infinities = arith.constant dense<0x7F800000> : vector<8xf32>
@@ -79,10 +85,7 @@ stream.executable private @attend_avx2 {
       %mantissa_bits = arith.constant dense<23> : vector<8xi32>
       %half_of_bfloat16 = arith.constant dense<0x7FFF> : vector<8xi32>
       %upper_half = arith.constant dense<0xFFFF0000> : vector<8xi32>
-      %scale_lanes = vector.broadcast %scale_log2_e : f32 to vector<8xf32>
-      %query = stream.binding.subspan %query_binding[%c0] : !stream.binding -> memref<?x4x576xi16>{%rows}
-      %cache = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x656xi8>{%cache_size}
-      %cache_short = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x328xi16>{%cache_size}
+
       %slots = stream.binding.subspan %slots_binding[%c0] : !stream.binding -> memref<?x256xi32>{%count}
       %items = stream.binding.subspan %items_binding[%c0] : !stream.binding -> memref<?x3xi32>{%count}
       %values = stream.binding.subspan %values_binding[%c0] : !stream.binding -> memref<?x4x512xf32>{%count}
@@ -91,6 +94,15 @@ stream.executable private @attend_avx2 {
       %item = stream.dispatch.workgroup.id[0] : index
       %query_row_i32 = memref.load %items[%item, %c0] : memref<?x3xi32>
       %query_row = arith.index_cast %query_row_i32 : i32 to index
+      %tile = arith.constant 128 : index
+      %width = arith.constant 576 : index
+      %rope_at = arith.constant 256 : index
+      %scale_at = arith.constant 640 : index
+      %query = stream.binding.subspan %query_binding[%c0] : !stream.binding -> memref<?x4x576xi16>{%rows}
+      %cache = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x656xi8>{%cache_size}
+      %cache_short = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x328xi16>{%cache_size}
+      %score_factor = arith.addf %scale_log2_e, %zero : f32
+      %score_factor_lanes = vector.broadcast %score_factor : f32 to vector<8xf32>
 
       // Key slots behind the last one that the row attends to cost nothing.
       %last = scf.for %k = %c0 to %key_block step %c1 iter_args(%so_far = %c0) -> (index) {
@@ -100,13 +112,16 @@ stream.executable private @attend_avx2 {
         %next = arith.select %attended, %behind, %so_far : index
         scf.yield %next : index
       }
-      %key_vectors = arith.ceildivui %last, %c8 : index
-      %key_end = arith.muli %key_vectors, %c8 : index
+      %key_steps = arith.ceildivui %last, %key_step : index
+      %key_end = arith.muli %key_steps, %key_step : index
 
-      // Gather and dequantise: code -> f32 (exact), times the f32 scale, rounded. A masked slot is zeros.
+      // Gather and dequantise. A masked slot is zeros.
       %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x592xf32>
       scf.for %k = %c0 to %key_end step %c1 {
-        %slot = memref.load %slots[%item, %k] : memref<?x256xi32>
+        %in_block = arith.cmpi ult, %k, %key_block : index
+        %slot_place = arith.select %in_block, %k, %c0 : index
+        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+        %slot = arith.select %in_block, %slot_any, %masked : i32
         %attended = arith.cmpi sge, %slot, %zero_i32 : i32
         scf.if %attended {
           %row = arith.index_cast %slot : i32 to index
@@ -119,76 +134,88 @@ stream.executable private @attend_avx2 {
             %tile_scale_lanes = vector.broadcast %tile_scale : f32 to vector<8xf32>
             %tile_start = arith.muli %t, %tile : index
             %tile_end = arith.addi %tile_start, %tile : index
-            scf.for %d = %tile_start to %tile_end step %c8 {
+            scf.for %d = %tile_start to %tile_end step %lanes {
               %codes = vector.load %cache[%row, %d] : memref<?x656xi8>, vector<8xi8>
               %decoded = arith.sitofp %codes : vector<8xi8> to vector<8xf32>
 
               %scaled = arith.mulf %decoded, %tile_scale_lanes : vector<8xf32>
-          %key_nope_bits = vector.bitcast %scaled : vector<8xf32> to vector<8xi32>
-          %key_nope_upper = arith.shrui %key_nope_bits, %sixteens : vector<8xi32>
-          %key_nope_odd = arith.andi %key_nope_upper, %ones_i32 : vector<8xi32>
-          %key_nope_bias = arith.addi %key_nope_odd, %half_of_bfloat16 : vector<8xi32>
-          %key_nope_carried = arith.addi %key_nope_bits, %key_nope_bias : vector<8xi32>
-          %key_nope_masked = arith.andi %key_nope_carried, %upper_half : vector<8xi32>
-          %key_nope_value = vector.bitcast %key_nope_masked : vector<8xi32> to vector<8xf32>
-          %key_nope_is_nan = arith.cmpf uno, %scaled, %scaled : vector<8xf32>
-          %key_nope = arith.select %key_nope_is_nan, %scaled, %key_nope_value : vector<8xi1>, vector<8xf32>
+          %scaled_rounded_rounding_bits = vector.bitcast %scaled : vector<8xf32> to vector<8xi32>
+          %scaled_rounded_rounding_upper = arith.shrui %scaled_rounded_rounding_bits, %sixteens : vector<8xi32>
+          %scaled_rounded_rounding_odd = arith.andi %scaled_rounded_rounding_upper, %ones_i32 : vector<8xi32>
+          %scaled_rounded_rounding_bias = arith.addi %scaled_rounded_rounding_odd, %half_of_bfloat16 : vector<8xi32>
+          %scaled_rounded_rounding_carried = arith.addi %scaled_rounded_rounding_bits, %scaled_rounded_rounding_bias : vector<8xi32>
+          %scaled_rounded_rounding_is_nan = arith.cmpf uno, %scaled, %scaled : vector<8xf32>
+          %scaled_rounded_rounding = arith.select %scaled_rounded_rounding_is_nan, %scaled_rounded_rounding_bits, %scaled_rounded_rounding_carried : vector<8xi1>, vector<8xi32>
+          %scaled_rounded_masked = arith.andi %scaled_rounded_rounding, %upper_half : vector<8xi32>
+          %scaled_rounded = vector.bitcast %scaled_rounded_masked : vector<8xi32> to vector<8xf32>
 
-              vector.store %key_nope, %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+          vector.store %scaled_rounded, %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+
             }
           }
-          scf.for %d = %nope to %width step %c8 {
+          scf.for %d = %nope to %width step %lanes {
             %in_rope = arith.subi %d, %nope : index
             %rope_column = arith.addi %rope_at, %in_rope : index
             %stored = vector.load %cache_short[%row, %rope_column] : memref<?x328xi16>, vector<8xi16>
-          %key_rope_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
-          %key_rope_upper = arith.shli %key_rope_lower, %sixteens : vector<8xi32>
-          %key_rope = vector.bitcast %key_rope_upper : vector<8xi32> to vector<8xf32>
+          %stored_f32_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
+          %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
+          %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
 
-            vector.store %key_rope, %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+          vector.store %stored_f32, %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+
           }
         } else {
-          scf.for %d = %c0 to %width step %c8 {
-            vector.store %zeros, %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+          scf.for %column = %c0 to %columns step %lanes {
+            vector.store %no_elements, %keys[%k, %column] : memref<256x592xf32>, vector<8xf32>
           }
         }
       }
       %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<4x256xf32>
       %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<4x576xf32>
       %keys_at_once = arith.constant 2 : index
-      %columns_at_once = arith.constant 16 : index
+      %some_factors = vector.broadcast %score_factor : f32 to vector<2xf32>
+      %some_minus_infinities = arith.constant dense<0xFF800000> : vector<2xf32>
+      %some_zeros_i32 = arith.constant dense<0> : vector<2xi32>
       %head0 = arith.constant 0 : index
+          scf.for %d = %c0 to %width step %lanes {
+            %stored = vector.load %query[%query_row, %head0, %d] : memref<?x4x576xi16>, vector<8xi16>
+          %stored_f32_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
+          %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
+          %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
+
+          vector.store %stored_f32, %packed[%head0, %d] : memref<4x576xf32>, vector<8xf32>
+
+          }
       %head1 = arith.constant 1 : index
+          scf.for %d = %c0 to %width step %lanes {
+            %stored = vector.load %query[%query_row, %head1, %d] : memref<?x4x576xi16>, vector<8xi16>
+          %stored_f32_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
+          %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
+          %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
+
+          vector.store %stored_f32, %packed[%head1, %d] : memref<4x576xf32>, vector<8xf32>
+
+          }
       %head2 = arith.constant 2 : index
+          scf.for %d = %c0 to %width step %lanes {
+            %stored = vector.load %query[%query_row, %head2, %d] : memref<?x4x576xi16>, vector<8xi16>
+          %stored_f32_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
+          %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
+          %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
+
+          vector.store %stored_f32, %packed[%head2, %d] : memref<4x576xf32>, vector<8xf32>
+
+          }
       %head3 = arith.constant 3 : index
+          scf.for %d = %c0 to %width step %lanes {
+            %stored = vector.load %query[%query_row, %head3, %d] : memref<?x4x576xi16>, vector<8xi16>
+          %stored_f32_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
+          %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
+          %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
 
-      // The queries in float32.
-      scf.for %d = %c0 to %width step %c8 {
-          %short0 = vector.load %query[%query_row, %head0, %d] : memref<?x4x576xi16>, vector<8xi16>
-          %wide0_lower = arith.extui %short0 : vector<8xi16> to vector<8xi32>
-          %wide0_upper = arith.shli %wide0_lower, %sixteens : vector<8xi32>
-          %wide0 = vector.bitcast %wide0_upper : vector<8xi32> to vector<8xf32>
+          vector.store %stored_f32, %packed[%head3, %d] : memref<4x576xf32>, vector<8xf32>
 
-          vector.store %wide0, %packed[%head0, %d] : memref<4x576xf32>, vector<8xf32>
-          %short1 = vector.load %query[%query_row, %head1, %d] : memref<?x4x576xi16>, vector<8xi16>
-          %wide1_lower = arith.extui %short1 : vector<8xi16> to vector<8xi32>
-          %wide1_upper = arith.shli %wide1_lower, %sixteens : vector<8xi32>
-          %wide1 = vector.bitcast %wide1_upper : vector<8xi32> to vector<8xf32>
-
-          vector.store %wide1, %packed[%head1, %d] : memref<4x576xf32>, vector<8xf32>
-          %short2 = vector.load %query[%query_row, %head2, %d] : memref<?x4x576xi16>, vector<8xi16>
-          %wide2_lower = arith.extui %short2 : vector<8xi16> to vector<8xi32>
-          %wide2_upper = arith.shli %wide2_lower, %sixteens : vector<8xi32>
-          %wide2 = vector.bitcast %wide2_upper : vector<8xi32> to vector<8xf32>
-
-          vector.store %wide2, %packed[%head2, %d] : memref<4x576xf32>, vector<8xf32>
-          %short3 = vector.load %query[%query_row, %head3, %d] : memref<?x4x576xi16>, vector<8xi16>
-          %wide3_lower = arith.extui %short3 : vector<8xi16> to vector<8xi32>
-          %wide3_upper = arith.shli %wide3_lower, %sixteens : vector<8xi32>
-          %wide3 = vector.bitcast %wide3_upper : vector<8xi32> to vector<8xf32>
-
-          vector.store %wide3, %packed[%head3, %d] : memref<4x576xf32>, vector<8xf32>
-      }
+          }
 
       // Scores: 2 keys x 4 heads in registers.
       scf.for %k = %c0 to %key_end step %keys_at_once {
@@ -196,155 +223,111 @@ stream.executable private @attend_avx2 {
         %k0 = arith.addi %k, %place0 : index
         %place1 = arith.constant 1 : index
         %k1 = arith.addi %k, %place1 : index
-        %dots:8 = scf.for %d = %c0 to %width step %c8
+        %dots:8 = scf.for %d = %c0 to %columns step %lanes
             iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-          %q0 = vector.load %packed[%head0, %d] : memref<4x576xf32>, vector<8xf32>
-          %q1 = vector.load %packed[%head1, %d] : memref<4x576xf32>, vector<8xf32>
-          %q2 = vector.load %packed[%head2, %d] : memref<4x576xf32>, vector<8xf32>
-          %q3 = vector.load %packed[%head3, %d] : memref<4x576xf32>, vector<8xf32>
           %key0 = vector.load %keys[%k0, %d] : memref<256x592xf32>, vector<8xf32>
-          %next0 = math.fma %q0, %key0, %sum0 : vector<8xf32>
-          %next1 = math.fma %q1, %key0, %sum1 : vector<8xf32>
-          %next2 = math.fma %q2, %key0, %sum2 : vector<8xf32>
-          %next3 = math.fma %q3, %key0, %sum3 : vector<8xf32>
           %key1 = vector.load %keys[%k1, %d] : memref<256x592xf32>, vector<8xf32>
-          %next4 = math.fma %q0, %key1, %sum4 : vector<8xf32>
-          %next5 = math.fma %q1, %key1, %sum5 : vector<8xf32>
-          %next6 = math.fma %q2, %key1, %sum6 : vector<8xf32>
-          %next7 = math.fma %q3, %key1, %sum7 : vector<8xf32>
+          %q0 = vector.load %packed[%head0, %d] : memref<4x576xf32>, vector<8xf32>
+            %next0 = math.fma %q0, %key0, %sum0 : vector<8xf32>
+
+            %next1 = math.fma %q0, %key1, %sum1 : vector<8xf32>
+
+          %q1 = vector.load %packed[%head1, %d] : memref<4x576xf32>, vector<8xf32>
+            %next2 = math.fma %q1, %key0, %sum2 : vector<8xf32>
+
+            %next3 = math.fma %q1, %key1, %sum3 : vector<8xf32>
+
+          %q2 = vector.load %packed[%head2, %d] : memref<4x576xf32>, vector<8xf32>
+            %next4 = math.fma %q2, %key0, %sum4 : vector<8xf32>
+
+            %next5 = math.fma %q2, %key1, %sum5 : vector<8xf32>
+
+          %q3 = vector.load %packed[%head3, %d] : memref<4x576xf32>, vector<8xf32>
+            %next6 = math.fma %q3, %key0, %sum6 : vector<8xf32>
+
+            %next7 = math.fma %q3, %key1, %sum7 : vector<8xf32>
+
           scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
         }
-        %slot0 = memref.load %slots[%item, %k0] : memref<?x256xi32>
-        %attended0 = arith.cmpi sge, %slot0, %zero_i32 : i32
-          %dot0_0_low4 = vector.shuffle %dots#0, %dots#0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %dot0_0_high4 = vector.shuffle %dots#0, %dots#0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %dot0_0_half4 = arith.addf %dot0_0_low4, %dot0_0_high4 : vector<4xf32>
-          %dot0_0_low2 = vector.shuffle %dot0_0_half4, %dot0_0_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %dot0_0_high2 = vector.shuffle %dot0_0_half4, %dot0_0_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %dot0_0_half2 = arith.addf %dot0_0_low2, %dot0_0_high2 : vector<2xf32>
-          %dot0_0_low1 = vector.shuffle %dot0_0_half2, %dot0_0_half2 [0] : vector<2xf32>, vector<2xf32>
-          %dot0_0_high1 = vector.shuffle %dot0_0_half2, %dot0_0_half2 [1] : vector<2xf32>, vector<2xf32>
-          %dot0_0_half1 = arith.addf %dot0_0_low1, %dot0_0_high1 : vector<1xf32>
-          %dot0_0 = vector.extract %dot0_0_half1[0] : f32 from vector<1xf32>
-        %scaled0_0 = arith.mulf %dot0_0, %scale_log2_e : f32
-        %score0_0 = arith.select %attended0, %scaled0_0, %minus_infinity : f32
-        memref.store %score0_0, %scores[%head0, %k0] : memref<4x256xf32>
-          %dot0_1_low4 = vector.shuffle %dots#1, %dots#1 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %dot0_1_high4 = vector.shuffle %dots#1, %dots#1 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %dot0_1_half4 = arith.addf %dot0_1_low4, %dot0_1_high4 : vector<4xf32>
-          %dot0_1_low2 = vector.shuffle %dot0_1_half4, %dot0_1_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %dot0_1_high2 = vector.shuffle %dot0_1_half4, %dot0_1_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %dot0_1_half2 = arith.addf %dot0_1_low2, %dot0_1_high2 : vector<2xf32>
-          %dot0_1_low1 = vector.shuffle %dot0_1_half2, %dot0_1_half2 [0] : vector<2xf32>, vector<2xf32>
-          %dot0_1_high1 = vector.shuffle %dot0_1_half2, %dot0_1_half2 [1] : vector<2xf32>, vector<2xf32>
-          %dot0_1_half1 = arith.addf %dot0_1_low1, %dot0_1_high1 : vector<1xf32>
-          %dot0_1 = vector.extract %dot0_1_half1[0] : f32 from vector<1xf32>
-        %scaled0_1 = arith.mulf %dot0_1, %scale_log2_e : f32
-        %score0_1 = arith.select %attended0, %scaled0_1, %minus_infinity : f32
-        memref.store %score0_1, %scores[%head1, %k0] : memref<4x256xf32>
-          %dot0_2_low4 = vector.shuffle %dots#2, %dots#2 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %dot0_2_high4 = vector.shuffle %dots#2, %dots#2 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %dot0_2_half4 = arith.addf %dot0_2_low4, %dot0_2_high4 : vector<4xf32>
-          %dot0_2_low2 = vector.shuffle %dot0_2_half4, %dot0_2_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %dot0_2_high2 = vector.shuffle %dot0_2_half4, %dot0_2_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %dot0_2_half2 = arith.addf %dot0_2_low2, %dot0_2_high2 : vector<2xf32>
-          %dot0_2_low1 = vector.shuffle %dot0_2_half2, %dot0_2_half2 [0] : vector<2xf32>, vector<2xf32>
-          %dot0_2_high1 = vector.shuffle %dot0_2_half2, %dot0_2_half2 [1] : vector<2xf32>, vector<2xf32>
-          %dot0_2_half1 = arith.addf %dot0_2_low1, %dot0_2_high1 : vector<1xf32>
-          %dot0_2 = vector.extract %dot0_2_half1[0] : f32 from vector<1xf32>
-        %scaled0_2 = arith.mulf %dot0_2, %scale_log2_e : f32
-        %score0_2 = arith.select %attended0, %scaled0_2, %minus_infinity : f32
-        memref.store %score0_2, %scores[%head2, %k0] : memref<4x256xf32>
-          %dot0_3_low4 = vector.shuffle %dots#3, %dots#3 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %dot0_3_high4 = vector.shuffle %dots#3, %dots#3 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %dot0_3_half4 = arith.addf %dot0_3_low4, %dot0_3_high4 : vector<4xf32>
-          %dot0_3_low2 = vector.shuffle %dot0_3_half4, %dot0_3_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %dot0_3_high2 = vector.shuffle %dot0_3_half4, %dot0_3_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %dot0_3_half2 = arith.addf %dot0_3_low2, %dot0_3_high2 : vector<2xf32>
-          %dot0_3_low1 = vector.shuffle %dot0_3_half2, %dot0_3_half2 [0] : vector<2xf32>, vector<2xf32>
-          %dot0_3_high1 = vector.shuffle %dot0_3_half2, %dot0_3_half2 [1] : vector<2xf32>, vector<2xf32>
-          %dot0_3_half1 = arith.addf %dot0_3_low1, %dot0_3_high1 : vector<1xf32>
-          %dot0_3 = vector.extract %dot0_3_half1[0] : f32 from vector<1xf32>
-        %scaled0_3 = arith.mulf %dot0_3, %scale_log2_e : f32
-        %score0_3 = arith.select %attended0, %scaled0_3, %minus_infinity : f32
-        memref.store %score0_3, %scores[%head3, %k0] : memref<4x256xf32>
-        %slot1 = memref.load %slots[%item, %k1] : memref<?x256xi32>
-        %attended1 = arith.cmpi sge, %slot1, %zero_i32 : i32
-          %dot1_0_low4 = vector.shuffle %dots#4, %dots#4 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %dot1_0_high4 = vector.shuffle %dots#4, %dots#4 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %dot1_0_half4 = arith.addf %dot1_0_low4, %dot1_0_high4 : vector<4xf32>
-          %dot1_0_low2 = vector.shuffle %dot1_0_half4, %dot1_0_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %dot1_0_high2 = vector.shuffle %dot1_0_half4, %dot1_0_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %dot1_0_half2 = arith.addf %dot1_0_low2, %dot1_0_high2 : vector<2xf32>
-          %dot1_0_low1 = vector.shuffle %dot1_0_half2, %dot1_0_half2 [0] : vector<2xf32>, vector<2xf32>
-          %dot1_0_high1 = vector.shuffle %dot1_0_half2, %dot1_0_half2 [1] : vector<2xf32>, vector<2xf32>
-          %dot1_0_half1 = arith.addf %dot1_0_low1, %dot1_0_high1 : vector<1xf32>
-          %dot1_0 = vector.extract %dot1_0_half1[0] : f32 from vector<1xf32>
-        %scaled1_0 = arith.mulf %dot1_0, %scale_log2_e : f32
-        %score1_0 = arith.select %attended1, %scaled1_0, %minus_infinity : f32
-        memref.store %score1_0, %scores[%head0, %k1] : memref<4x256xf32>
-          %dot1_1_low4 = vector.shuffle %dots#5, %dots#5 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %dot1_1_high4 = vector.shuffle %dots#5, %dots#5 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %dot1_1_half4 = arith.addf %dot1_1_low4, %dot1_1_high4 : vector<4xf32>
-          %dot1_1_low2 = vector.shuffle %dot1_1_half4, %dot1_1_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %dot1_1_high2 = vector.shuffle %dot1_1_half4, %dot1_1_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %dot1_1_half2 = arith.addf %dot1_1_low2, %dot1_1_high2 : vector<2xf32>
-          %dot1_1_low1 = vector.shuffle %dot1_1_half2, %dot1_1_half2 [0] : vector<2xf32>, vector<2xf32>
-          %dot1_1_high1 = vector.shuffle %dot1_1_half2, %dot1_1_half2 [1] : vector<2xf32>, vector<2xf32>
-          %dot1_1_half1 = arith.addf %dot1_1_low1, %dot1_1_high1 : vector<1xf32>
-          %dot1_1 = vector.extract %dot1_1_half1[0] : f32 from vector<1xf32>
-        %scaled1_1 = arith.mulf %dot1_1, %scale_log2_e : f32
-        %score1_1 = arith.select %attended1, %scaled1_1, %minus_infinity : f32
-        memref.store %score1_1, %scores[%head1, %k1] : memref<4x256xf32>
-          %dot1_2_low4 = vector.shuffle %dots#6, %dots#6 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %dot1_2_high4 = vector.shuffle %dots#6, %dots#6 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %dot1_2_half4 = arith.addf %dot1_2_low4, %dot1_2_high4 : vector<4xf32>
-          %dot1_2_low2 = vector.shuffle %dot1_2_half4, %dot1_2_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %dot1_2_high2 = vector.shuffle %dot1_2_half4, %dot1_2_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %dot1_2_half2 = arith.addf %dot1_2_low2, %dot1_2_high2 : vector<2xf32>
-          %dot1_2_low1 = vector.shuffle %dot1_2_half2, %dot1_2_half2 [0] : vector<2xf32>, vector<2xf32>
-          %dot1_2_high1 = vector.shuffle %dot1_2_half2, %dot1_2_half2 [1] : vector<2xf32>, vector<2xf32>
-          %dot1_2_half1 = arith.addf %dot1_2_low1, %dot1_2_high1 : vector<1xf32>
-          %dot1_2 = vector.extract %dot1_2_half1[0] : f32 from vector<1xf32>
-        %scaled1_2 = arith.mulf %dot1_2, %scale_log2_e : f32
-        %score1_2 = arith.select %attended1, %scaled1_2, %minus_infinity : f32
-        memref.store %score1_2, %scores[%head2, %k1] : memref<4x256xf32>
-          %dot1_3_low4 = vector.shuffle %dots#7, %dots#7 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %dot1_3_high4 = vector.shuffle %dots#7, %dots#7 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %dot1_3_half4 = arith.addf %dot1_3_low4, %dot1_3_high4 : vector<4xf32>
-          %dot1_3_low2 = vector.shuffle %dot1_3_half4, %dot1_3_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %dot1_3_high2 = vector.shuffle %dot1_3_half4, %dot1_3_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %dot1_3_half2 = arith.addf %dot1_3_low2, %dot1_3_high2 : vector<2xf32>
-          %dot1_3_low1 = vector.shuffle %dot1_3_half2, %dot1_3_half2 [0] : vector<2xf32>, vector<2xf32>
-          %dot1_3_high1 = vector.shuffle %dot1_3_half2, %dot1_3_half2 [1] : vector<2xf32>, vector<2xf32>
-          %dot1_3_half1 = arith.addf %dot1_3_low1, %dot1_3_high1 : vector<1xf32>
-          %dot1_3 = vector.extract %dot1_3_half1[0] : f32 from vector<1xf32>
-        %scaled1_3 = arith.mulf %dot1_3, %scale_log2_e : f32
-        %score1_3 = arith.select %attended1, %scaled1_3, %minus_infinity : f32
-        memref.store %score1_3, %scores[%head3, %k1] : memref<4x256xf32>
+        // key_step divides the key block, so that all of these slots are there.
+        %slots_here = vector.load %slots[%item, %k] : memref<?x256xi32>, vector<2xi32>
+        %attended = arith.cmpi sge, %slots_here, %some_zeros_i32 : vector<2xi32>
+          %dot0_0_0_lower = vector.shuffle %dots#0, %dots#1 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %dot0_0_0_upper = vector.shuffle %dots#0, %dots#1 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+          %dot0_0_0 = arith.addf %dot0_0_0_lower, %dot0_0_0_upper : vector<8xf32>
+          %dot0_1_0_lower = vector.shuffle %dot0_0_0, %dot0_0_0 [0, 1, 4, 5] : vector<8xf32>, vector<8xf32>
+          %dot0_1_0_upper = vector.shuffle %dot0_0_0, %dot0_0_0 [2, 3, 6, 7] : vector<8xf32>, vector<8xf32>
+          %dot0_1_0 = arith.addf %dot0_1_0_lower, %dot0_1_0_upper : vector<4xf32>
+          %dot0_2_0_lower = vector.shuffle %dot0_1_0, %dot0_1_0 [0, 2] : vector<4xf32>, vector<4xf32>
+          %dot0_2_0_upper = vector.shuffle %dot0_1_0, %dot0_1_0 [1, 3] : vector<4xf32>, vector<4xf32>
+          %dot0_2_0 = arith.addf %dot0_2_0_lower, %dot0_2_0_upper : vector<2xf32>
+          %dot0 = vector.shuffle %dot0_2_0, %dot0_2_0 [0, 1] : vector<2xf32>, vector<2xf32>
+        %scaled0 = arith.mulf %dot0, %some_factors : vector<2xf32>
+        %score0 = arith.select %attended, %scaled0, %some_minus_infinities : vector<2xi1>, vector<2xf32>
+        vector.store %score0, %scores[%head0, %k] : memref<4x256xf32>, vector<2xf32>
+          %dot1_0_0_lower = vector.shuffle %dots#2, %dots#3 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %dot1_0_0_upper = vector.shuffle %dots#2, %dots#3 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+          %dot1_0_0 = arith.addf %dot1_0_0_lower, %dot1_0_0_upper : vector<8xf32>
+          %dot1_1_0_lower = vector.shuffle %dot1_0_0, %dot1_0_0 [0, 1, 4, 5] : vector<8xf32>, vector<8xf32>
+          %dot1_1_0_upper = vector.shuffle %dot1_0_0, %dot1_0_0 [2, 3, 6, 7] : vector<8xf32>, vector<8xf32>
+          %dot1_1_0 = arith.addf %dot1_1_0_lower, %dot1_1_0_upper : vector<4xf32>
+          %dot1_2_0_lower = vector.shuffle %dot1_1_0, %dot1_1_0 [0, 2] : vector<4xf32>, vector<4xf32>
+          %dot1_2_0_upper = vector.shuffle %dot1_1_0, %dot1_1_0 [1, 3] : vector<4xf32>, vector<4xf32>
+          %dot1_2_0 = arith.addf %dot1_2_0_lower, %dot1_2_0_upper : vector<2xf32>
+          %dot1 = vector.shuffle %dot1_2_0, %dot1_2_0 [0, 1] : vector<2xf32>, vector<2xf32>
+        %scaled1 = arith.mulf %dot1, %some_factors : vector<2xf32>
+        %score1 = arith.select %attended, %scaled1, %some_minus_infinities : vector<2xi1>, vector<2xf32>
+        vector.store %score1, %scores[%head1, %k] : memref<4x256xf32>, vector<2xf32>
+          %dot2_0_0_lower = vector.shuffle %dots#4, %dots#5 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %dot2_0_0_upper = vector.shuffle %dots#4, %dots#5 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+          %dot2_0_0 = arith.addf %dot2_0_0_lower, %dot2_0_0_upper : vector<8xf32>
+          %dot2_1_0_lower = vector.shuffle %dot2_0_0, %dot2_0_0 [0, 1, 4, 5] : vector<8xf32>, vector<8xf32>
+          %dot2_1_0_upper = vector.shuffle %dot2_0_0, %dot2_0_0 [2, 3, 6, 7] : vector<8xf32>, vector<8xf32>
+          %dot2_1_0 = arith.addf %dot2_1_0_lower, %dot2_1_0_upper : vector<4xf32>
+          %dot2_2_0_lower = vector.shuffle %dot2_1_0, %dot2_1_0 [0, 2] : vector<4xf32>, vector<4xf32>
+          %dot2_2_0_upper = vector.shuffle %dot2_1_0, %dot2_1_0 [1, 3] : vector<4xf32>, vector<4xf32>
+          %dot2_2_0 = arith.addf %dot2_2_0_lower, %dot2_2_0_upper : vector<2xf32>
+          %dot2 = vector.shuffle %dot2_2_0, %dot2_2_0 [0, 1] : vector<2xf32>, vector<2xf32>
+        %scaled2 = arith.mulf %dot2, %some_factors : vector<2xf32>
+        %score2 = arith.select %attended, %scaled2, %some_minus_infinities : vector<2xi1>, vector<2xf32>
+        vector.store %score2, %scores[%head2, %k] : memref<4x256xf32>, vector<2xf32>
+          %dot3_0_0_lower = vector.shuffle %dots#6, %dots#7 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %dot3_0_0_upper = vector.shuffle %dots#6, %dots#7 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+          %dot3_0_0 = arith.addf %dot3_0_0_lower, %dot3_0_0_upper : vector<8xf32>
+          %dot3_1_0_lower = vector.shuffle %dot3_0_0, %dot3_0_0 [0, 1, 4, 5] : vector<8xf32>, vector<8xf32>
+          %dot3_1_0_upper = vector.shuffle %dot3_0_0, %dot3_0_0 [2, 3, 6, 7] : vector<8xf32>, vector<8xf32>
+          %dot3_1_0 = arith.addf %dot3_1_0_lower, %dot3_1_0_upper : vector<4xf32>
+          %dot3_2_0_lower = vector.shuffle %dot3_1_0, %dot3_1_0 [0, 2] : vector<4xf32>, vector<4xf32>
+          %dot3_2_0_upper = vector.shuffle %dot3_1_0, %dot3_1_0 [1, 3] : vector<4xf32>, vector<4xf32>
+          %dot3_2_0 = arith.addf %dot3_2_0_lower, %dot3_2_0_upper : vector<2xf32>
+          %dot3 = vector.shuffle %dot3_2_0, %dot3_2_0 [0, 1] : vector<2xf32>, vector<2xf32>
+        %scaled3 = arith.mulf %dot3, %some_factors : vector<2xf32>
+        %score3 = arith.select %attended, %scaled3, %some_minus_infinities : vector<2xi1>, vector<2xf32>
+        vector.store %score3, %scores[%head3, %k] : memref<4x256xf32>, vector<2xf32>
       }
 
-      // Softmax over the block; the weights take the scores' place, rounded, their sum is of the float32 ones.
-      %maximum_lanes0 = scf.for %k = %c0 to %key_end step %c8 iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
+      // Softmax over the block; the weights are rounded, their sum is of the float32 ones.
+      %maximum_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
         %score = vector.load %scores[%head0, %k] : memref<4x256xf32>, vector<8xf32>
         %larger = arith.maximumf %so_far, %score : vector<8xf32>
         scf.yield %larger : vector<8xf32>
       }
-          %maximum0_low4 = vector.shuffle %maximum_lanes0, %maximum_lanes0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %maximum0_high4 = vector.shuffle %maximum_lanes0, %maximum_lanes0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %maximum0_half4 = arith.maximumf %maximum0_low4, %maximum0_high4 : vector<4xf32>
-          %maximum0_low2 = vector.shuffle %maximum0_half4, %maximum0_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %maximum0_high2 = vector.shuffle %maximum0_half4, %maximum0_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %maximum0_half2 = arith.maximumf %maximum0_low2, %maximum0_high2 : vector<2xf32>
-          %maximum0_low1 = vector.shuffle %maximum0_half2, %maximum0_half2 [0] : vector<2xf32>, vector<2xf32>
-          %maximum0_high1 = vector.shuffle %maximum0_half2, %maximum0_half2 [1] : vector<2xf32>, vector<2xf32>
-          %maximum0_half1 = arith.maximumf %maximum0_low1, %maximum0_high1 : vector<1xf32>
-          %maximum0 = vector.extract %maximum0_half1[0] : f32 from vector<1xf32>
-      %largest0 = vector.broadcast %maximum0 : f32 to vector<8xf32>
-          %reference0_magnitude = math.absf %largest0 : vector<8xf32>
+          %largest0_0_0_lower = vector.shuffle %maximum_lanes0_0, %maximum_lanes0_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
+          %largest0_0_0_upper = vector.shuffle %maximum_lanes0_0, %maximum_lanes0_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+          %largest0_0_0 = arith.maximumf %largest0_0_0_lower, %largest0_0_0_upper : vector<4xf32>
+          %largest0_1_0_lower = vector.shuffle %largest0_0_0, %largest0_0_0 [0, 1] : vector<4xf32>, vector<4xf32>
+          %largest0_1_0_upper = vector.shuffle %largest0_0_0, %largest0_0_0 [2, 3] : vector<4xf32>, vector<4xf32>
+          %largest0_1_0 = arith.maximumf %largest0_1_0_lower, %largest0_1_0_upper : vector<2xf32>
+          %largest0_2_0_lower = vector.shuffle %largest0_1_0, %largest0_1_0 [0] : vector<2xf32>, vector<2xf32>
+          %largest0_2_0_upper = vector.shuffle %largest0_1_0, %largest0_1_0 [1] : vector<2xf32>, vector<2xf32>
+          %largest0_2_0 = arith.maximumf %largest0_2_0_lower, %largest0_2_0_upper : vector<1xf32>
+          %largest0 = vector.shuffle %largest0_2_0, %largest0_2_0 [0] : vector<1xf32>, vector<1xf32>
+      %maximum0 = vector.extract %largest0[0] : f32 from vector<1xf32>
+      %maximum_everywhere0 = vector.broadcast %maximum0 : f32 to vector<8xf32>
+          %reference0_magnitude = math.absf %maximum_everywhere0 : vector<8xf32>
           %reference0_is_infinite = arith.cmpf oeq, %reference0_magnitude, %infinities : vector<8xf32>
-          %reference0 = arith.select %reference0_is_infinite, %zeros, %largest0 : vector<8xi1>, vector<8xf32>
-      %total_lanes0 = scf.for %k = %c0 to %key_end step %c8 iter_args(%so_far = %zeros) -> (vector<8xf32>) {
+          %reference0 = arith.select %reference0_is_infinite, %zeros, %maximum_everywhere0 : vector<8xi1>, vector<8xf32>
+      %total_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
         %score = vector.load %scores[%head0, %k] : memref<4x256xf32>, vector<8xf32>
         %below = arith.subf %score, %reference0 : vector<8xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
@@ -369,52 +352,55 @@ stream.executable private @attend_avx2 {
           %weight_or_infinity = arith.select %weight_is_large, %infinities, %weight_or_zero : vector<8xi1>, vector<8xf32>
           %weight_is_nan = arith.cmpf uno, %below, %below : vector<8xf32>
           %weight = arith.select %weight_is_nan, %below, %weight_or_infinity : vector<8xi1>, vector<8xf32>
-          %weight_rounded_bits = vector.bitcast %weight : vector<8xf32> to vector<8xi32>
-          %weight_rounded_upper = arith.shrui %weight_rounded_bits, %sixteens : vector<8xi32>
-          %weight_rounded_odd = arith.andi %weight_rounded_upper, %ones_i32 : vector<8xi32>
-          %weight_rounded_bias = arith.addi %weight_rounded_odd, %half_of_bfloat16 : vector<8xi32>
-          %weight_rounded_carried = arith.addi %weight_rounded_bits, %weight_rounded_bias : vector<8xi32>
-          %weight_rounded_masked = arith.andi %weight_rounded_carried, %upper_half : vector<8xi32>
-          %weight_rounded_value = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
-          %weight_rounded_is_nan = arith.cmpf uno, %weight, %weight : vector<8xf32>
-          %weight_rounded = arith.select %weight_rounded_is_nan, %weight, %weight_rounded_value : vector<8xi1>, vector<8xf32>
+          %weight_rounded_rounding_bits = vector.bitcast %weight : vector<8xf32> to vector<8xi32>
+          %weight_rounded_rounding_upper = arith.shrui %weight_rounded_rounding_bits, %sixteens : vector<8xi32>
+          %weight_rounded_rounding_odd = arith.andi %weight_rounded_rounding_upper, %ones_i32 : vector<8xi32>
+          %weight_rounded_rounding_bias = arith.addi %weight_rounded_rounding_odd, %half_of_bfloat16 : vector<8xi32>
+          %weight_rounded_rounding_carried = arith.addi %weight_rounded_rounding_bits, %weight_rounded_rounding_bias : vector<8xi32>
+          %weight_rounded_rounding_is_nan = arith.cmpf uno, %weight, %weight : vector<8xf32>
+          %weight_rounded_rounding = arith.select %weight_rounded_rounding_is_nan, %weight_rounded_rounding_bits, %weight_rounded_rounding_carried : vector<8xi1>, vector<8xi32>
+          %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
+          %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
-        vector.store %weight_rounded, %scores[%head0, %k] : memref<4x256xf32>, vector<8xf32>
+          vector.store %weight_rounded, %scores[%head0, %k] : memref<4x256xf32>, vector<8xf32>
+
         %next = arith.addf %so_far, %weight : vector<8xf32>
         scf.yield %next : vector<8xf32>
       }
-          %total0_low4 = vector.shuffle %total_lanes0, %total_lanes0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %total0_high4 = vector.shuffle %total_lanes0, %total_lanes0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %total0_half4 = arith.addf %total0_low4, %total0_high4 : vector<4xf32>
-          %total0_low2 = vector.shuffle %total0_half4, %total0_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %total0_high2 = vector.shuffle %total0_half4, %total0_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %total0_half2 = arith.addf %total0_low2, %total0_high2 : vector<2xf32>
-          %total0_low1 = vector.shuffle %total0_half2, %total0_half2 [0] : vector<2xf32>, vector<2xf32>
-          %total0_high1 = vector.shuffle %total0_half2, %total0_half2 [1] : vector<2xf32>, vector<2xf32>
-          %total0_half1 = arith.addf %total0_low1, %total0_high1 : vector<1xf32>
-          %total0 = vector.extract %total0_half1[0] : f32 from vector<1xf32>
+          %whole0_0_0_lower = vector.shuffle %total_lanes0_0, %total_lanes0_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
+          %whole0_0_0_upper = vector.shuffle %total_lanes0_0, %total_lanes0_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+          %whole0_0_0 = arith.addf %whole0_0_0_lower, %whole0_0_0_upper : vector<4xf32>
+          %whole0_1_0_lower = vector.shuffle %whole0_0_0, %whole0_0_0 [0, 1] : vector<4xf32>, vector<4xf32>
+          %whole0_1_0_upper = vector.shuffle %whole0_0_0, %whole0_0_0 [2, 3] : vector<4xf32>, vector<4xf32>
+          %whole0_1_0 = arith.addf %whole0_1_0_lower, %whole0_1_0_upper : vector<2xf32>
+          %whole0_2_0_lower = vector.shuffle %whole0_1_0, %whole0_1_0 [0] : vector<2xf32>, vector<2xf32>
+          %whole0_2_0_upper = vector.shuffle %whole0_1_0, %whole0_1_0 [1] : vector<2xf32>, vector<2xf32>
+          %whole0_2_0 = arith.addf %whole0_2_0_lower, %whole0_2_0_upper : vector<1xf32>
+          %whole0 = vector.shuffle %whole0_2_0, %whole0_2_0 [0] : vector<1xf32>, vector<1xf32>
+      %total0 = vector.extract %whole0[0] : f32 from vector<1xf32>
       memref.store %maximum0, %maxima[%item, %head0] : memref<?x4xf32>
       memref.store %total0, %totals[%item, %head0] : memref<?x4xf32>
-      %maximum_lanes1 = scf.for %k = %c0 to %key_end step %c8 iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
+      %maximum_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
         %score = vector.load %scores[%head1, %k] : memref<4x256xf32>, vector<8xf32>
         %larger = arith.maximumf %so_far, %score : vector<8xf32>
         scf.yield %larger : vector<8xf32>
       }
-          %maximum1_low4 = vector.shuffle %maximum_lanes1, %maximum_lanes1 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %maximum1_high4 = vector.shuffle %maximum_lanes1, %maximum_lanes1 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %maximum1_half4 = arith.maximumf %maximum1_low4, %maximum1_high4 : vector<4xf32>
-          %maximum1_low2 = vector.shuffle %maximum1_half4, %maximum1_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %maximum1_high2 = vector.shuffle %maximum1_half4, %maximum1_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %maximum1_half2 = arith.maximumf %maximum1_low2, %maximum1_high2 : vector<2xf32>
-          %maximum1_low1 = vector.shuffle %maximum1_half2, %maximum1_half2 [0] : vector<2xf32>, vector<2xf32>
-          %maximum1_high1 = vector.shuffle %maximum1_half2, %maximum1_half2 [1] : vector<2xf32>, vector<2xf32>
-          %maximum1_half1 = arith.maximumf %maximum1_low1, %maximum1_high1 : vector<1xf32>
-          %maximum1 = vector.extract %maximum1_half1[0] : f32 from vector<1xf32>
-      %largest1 = vector.broadcast %maximum1 : f32 to vector<8xf32>
-          %reference1_magnitude = math.absf %largest1 : vector<8xf32>
+          %largest1_0_0_lower = vector.shuffle %maximum_lanes1_0, %maximum_lanes1_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
+          %largest1_0_0_upper = vector.shuffle %maximum_lanes1_0, %maximum_lanes1_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+          %largest1_0_0 = arith.maximumf %largest1_0_0_lower, %largest1_0_0_upper : vector<4xf32>
+          %largest1_1_0_lower = vector.shuffle %largest1_0_0, %largest1_0_0 [0, 1] : vector<4xf32>, vector<4xf32>
+          %largest1_1_0_upper = vector.shuffle %largest1_0_0, %largest1_0_0 [2, 3] : vector<4xf32>, vector<4xf32>
+          %largest1_1_0 = arith.maximumf %largest1_1_0_lower, %largest1_1_0_upper : vector<2xf32>
+          %largest1_2_0_lower = vector.shuffle %largest1_1_0, %largest1_1_0 [0] : vector<2xf32>, vector<2xf32>
+          %largest1_2_0_upper = vector.shuffle %largest1_1_0, %largest1_1_0 [1] : vector<2xf32>, vector<2xf32>
+          %largest1_2_0 = arith.maximumf %largest1_2_0_lower, %largest1_2_0_upper : vector<1xf32>
+          %largest1 = vector.shuffle %largest1_2_0, %largest1_2_0 [0] : vector<1xf32>, vector<1xf32>
+      %maximum1 = vector.extract %largest1[0] : f32 from vector<1xf32>
+      %maximum_everywhere1 = vector.broadcast %maximum1 : f32 to vector<8xf32>
+          %reference1_magnitude = math.absf %maximum_everywhere1 : vector<8xf32>
           %reference1_is_infinite = arith.cmpf oeq, %reference1_magnitude, %infinities : vector<8xf32>
-          %reference1 = arith.select %reference1_is_infinite, %zeros, %largest1 : vector<8xi1>, vector<8xf32>
-      %total_lanes1 = scf.for %k = %c0 to %key_end step %c8 iter_args(%so_far = %zeros) -> (vector<8xf32>) {
+          %reference1 = arith.select %reference1_is_infinite, %zeros, %maximum_everywhere1 : vector<8xi1>, vector<8xf32>
+      %total_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
         %score = vector.load %scores[%head1, %k] : memref<4x256xf32>, vector<8xf32>
         %below = arith.subf %score, %reference1 : vector<8xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
@@ -439,52 +425,55 @@ stream.executable private @attend_avx2 {
           %weight_or_infinity = arith.select %weight_is_large, %infinities, %weight_or_zero : vector<8xi1>, vector<8xf32>
           %weight_is_nan = arith.cmpf uno, %below, %below : vector<8xf32>
           %weight = arith.select %weight_is_nan, %below, %weight_or_infinity : vector<8xi1>, vector<8xf32>
-          %weight_rounded_bits = vector.bitcast %weight : vector<8xf32> to vector<8xi32>
-          %weight_rounded_upper = arith.shrui %weight_rounded_bits, %sixteens : vector<8xi32>
-          %weight_rounded_odd = arith.andi %weight_rounded_upper, %ones_i32 : vector<8xi32>
-          %weight_rounded_bias = arith.addi %weight_rounded_odd, %half_of_bfloat16 : vector<8xi32>
-          %weight_rounded_carried = arith.addi %weight_rounded_bits, %weight_rounded_bias : vector<8xi32>
-          %weight_rounded_masked = arith.andi %weight_rounded_carried, %upper_half : vector<8xi32>
-          %weight_rounded_value = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
-          %weight_rounded_is_nan = arith.cmpf uno, %weight, %weight : vector<8xf32>
-          %weight_rounded = arith.select %weight_rounded_is_nan, %weight, %weight_rounded_value : vector<8xi1>, vector<8xf32>
+          %weight_rounded_rounding_bits = vector.bitcast %weight : vector<8xf32> to vector<8xi32>
+          %weight_rounded_rounding_upper = arith.shrui %weight_rounded_rounding_bits, %sixteens : vector<8xi32>
+          %weight_rounded_rounding_odd = arith.andi %weight_rounded_rounding_upper, %ones_i32 : vector<8xi32>
+          %weight_rounded_rounding_bias = arith.addi %weight_rounded_rounding_odd, %half_of_bfloat16 : vector<8xi32>
+          %weight_rounded_rounding_carried = arith.addi %weight_rounded_rounding_bits, %weight_rounded_rounding_bias : vector<8xi32>
+          %weight_rounded_rounding_is_nan = arith.cmpf uno, %weight, %weight : vector<8xf32>
+          %weight_rounded_rounding = arith.select %weight_rounded_rounding_is_nan, %weight_rounded_rounding_bits, %weight_rounded_rounding_carried : vector<8xi1>, vector<8xi32>
+          %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
+          %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
-        vector.store %weight_rounded, %scores[%head1, %k] : memref<4x256xf32>, vector<8xf32>
+          vector.store %weight_rounded, %scores[%head1, %k] : memref<4x256xf32>, vector<8xf32>
+
         %next = arith.addf %so_far, %weight : vector<8xf32>
         scf.yield %next : vector<8xf32>
       }
-          %total1_low4 = vector.shuffle %total_lanes1, %total_lanes1 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %total1_high4 = vector.shuffle %total_lanes1, %total_lanes1 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %total1_half4 = arith.addf %total1_low4, %total1_high4 : vector<4xf32>
-          %total1_low2 = vector.shuffle %total1_half4, %total1_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %total1_high2 = vector.shuffle %total1_half4, %total1_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %total1_half2 = arith.addf %total1_low2, %total1_high2 : vector<2xf32>
-          %total1_low1 = vector.shuffle %total1_half2, %total1_half2 [0] : vector<2xf32>, vector<2xf32>
-          %total1_high1 = vector.shuffle %total1_half2, %total1_half2 [1] : vector<2xf32>, vector<2xf32>
-          %total1_half1 = arith.addf %total1_low1, %total1_high1 : vector<1xf32>
-          %total1 = vector.extract %total1_half1[0] : f32 from vector<1xf32>
+          %whole1_0_0_lower = vector.shuffle %total_lanes1_0, %total_lanes1_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
+          %whole1_0_0_upper = vector.shuffle %total_lanes1_0, %total_lanes1_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+          %whole1_0_0 = arith.addf %whole1_0_0_lower, %whole1_0_0_upper : vector<4xf32>
+          %whole1_1_0_lower = vector.shuffle %whole1_0_0, %whole1_0_0 [0, 1] : vector<4xf32>, vector<4xf32>
+          %whole1_1_0_upper = vector.shuffle %whole1_0_0, %whole1_0_0 [2, 3] : vector<4xf32>, vector<4xf32>
+          %whole1_1_0 = arith.addf %whole1_1_0_lower, %whole1_1_0_upper : vector<2xf32>
+          %whole1_2_0_lower = vector.shuffle %whole1_1_0, %whole1_1_0 [0] : vector<2xf32>, vector<2xf32>
+          %whole1_2_0_upper = vector.shuffle %whole1_1_0, %whole1_1_0 [1] : vector<2xf32>, vector<2xf32>
+          %whole1_2_0 = arith.addf %whole1_2_0_lower, %whole1_2_0_upper : vector<1xf32>
+          %whole1 = vector.shuffle %whole1_2_0, %whole1_2_0 [0] : vector<1xf32>, vector<1xf32>
+      %total1 = vector.extract %whole1[0] : f32 from vector<1xf32>
       memref.store %maximum1, %maxima[%item, %head1] : memref<?x4xf32>
       memref.store %total1, %totals[%item, %head1] : memref<?x4xf32>
-      %maximum_lanes2 = scf.for %k = %c0 to %key_end step %c8 iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
+      %maximum_lanes2_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
         %score = vector.load %scores[%head2, %k] : memref<4x256xf32>, vector<8xf32>
         %larger = arith.maximumf %so_far, %score : vector<8xf32>
         scf.yield %larger : vector<8xf32>
       }
-          %maximum2_low4 = vector.shuffle %maximum_lanes2, %maximum_lanes2 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %maximum2_high4 = vector.shuffle %maximum_lanes2, %maximum_lanes2 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %maximum2_half4 = arith.maximumf %maximum2_low4, %maximum2_high4 : vector<4xf32>
-          %maximum2_low2 = vector.shuffle %maximum2_half4, %maximum2_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %maximum2_high2 = vector.shuffle %maximum2_half4, %maximum2_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %maximum2_half2 = arith.maximumf %maximum2_low2, %maximum2_high2 : vector<2xf32>
-          %maximum2_low1 = vector.shuffle %maximum2_half2, %maximum2_half2 [0] : vector<2xf32>, vector<2xf32>
-          %maximum2_high1 = vector.shuffle %maximum2_half2, %maximum2_half2 [1] : vector<2xf32>, vector<2xf32>
-          %maximum2_half1 = arith.maximumf %maximum2_low1, %maximum2_high1 : vector<1xf32>
-          %maximum2 = vector.extract %maximum2_half1[0] : f32 from vector<1xf32>
-      %largest2 = vector.broadcast %maximum2 : f32 to vector<8xf32>
-          %reference2_magnitude = math.absf %largest2 : vector<8xf32>
+          %largest2_0_0_lower = vector.shuffle %maximum_lanes2_0, %maximum_lanes2_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
+          %largest2_0_0_upper = vector.shuffle %maximum_lanes2_0, %maximum_lanes2_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+          %largest2_0_0 = arith.maximumf %largest2_0_0_lower, %largest2_0_0_upper : vector<4xf32>
+          %largest2_1_0_lower = vector.shuffle %largest2_0_0, %largest2_0_0 [0, 1] : vector<4xf32>, vector<4xf32>
+          %largest2_1_0_upper = vector.shuffle %largest2_0_0, %largest2_0_0 [2, 3] : vector<4xf32>, vector<4xf32>
+          %largest2_1_0 = arith.maximumf %largest2_1_0_lower, %largest2_1_0_upper : vector<2xf32>
+          %largest2_2_0_lower = vector.shuffle %largest2_1_0, %largest2_1_0 [0] : vector<2xf32>, vector<2xf32>
+          %largest2_2_0_upper = vector.shuffle %largest2_1_0, %largest2_1_0 [1] : vector<2xf32>, vector<2xf32>
+          %largest2_2_0 = arith.maximumf %largest2_2_0_lower, %largest2_2_0_upper : vector<1xf32>
+          %largest2 = vector.shuffle %largest2_2_0, %largest2_2_0 [0] : vector<1xf32>, vector<1xf32>
+      %maximum2 = vector.extract %largest2[0] : f32 from vector<1xf32>
+      %maximum_everywhere2 = vector.broadcast %maximum2 : f32 to vector<8xf32>
+          %reference2_magnitude = math.absf %maximum_everywhere2 : vector<8xf32>
           %reference2_is_infinite = arith.cmpf oeq, %reference2_magnitude, %infinities : vector<8xf32>
-          %reference2 = arith.select %reference2_is_infinite, %zeros, %largest2 : vector<8xi1>, vector<8xf32>
-      %total_lanes2 = scf.for %k = %c0 to %key_end step %c8 iter_args(%so_far = %zeros) -> (vector<8xf32>) {
+          %reference2 = arith.select %reference2_is_infinite, %zeros, %maximum_everywhere2 : vector<8xi1>, vector<8xf32>
+      %total_lanes2_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
         %score = vector.load %scores[%head2, %k] : memref<4x256xf32>, vector<8xf32>
         %below = arith.subf %score, %reference2 : vector<8xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
@@ -509,52 +498,55 @@ stream.executable private @attend_avx2 {
           %weight_or_infinity = arith.select %weight_is_large, %infinities, %weight_or_zero : vector<8xi1>, vector<8xf32>
           %weight_is_nan = arith.cmpf uno, %below, %below : vector<8xf32>
           %weight = arith.select %weight_is_nan, %below, %weight_or_infinity : vector<8xi1>, vector<8xf32>
-          %weight_rounded_bits = vector.bitcast %weight : vector<8xf32> to vector<8xi32>
-          %weight_rounded_upper = arith.shrui %weight_rounded_bits, %sixteens : vector<8xi32>
-          %weight_rounded_odd = arith.andi %weight_rounded_upper, %ones_i32 : vector<8xi32>
-          %weight_rounded_bias = arith.addi %weight_rounded_odd, %half_of_bfloat16 : vector<8xi32>
-          %weight_rounded_carried = arith.addi %weight_rounded_bits, %weight_rounded_bias : vector<8xi32>
-          %weight_rounded_masked = arith.andi %weight_rounded_carried, %upper_half : vector<8xi32>
-          %weight_rounded_value = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
-          %weight_rounded_is_nan = arith.cmpf uno, %weight, %weight : vector<8xf32>
-          %weight_rounded = arith.select %weight_rounded_is_nan, %weight, %weight_rounded_value : vector<8xi1>, vector<8xf32>
+          %weight_rounded_rounding_bits = vector.bitcast %weight : vector<8xf32> to vector<8xi32>
+          %weight_rounded_rounding_upper = arith.shrui %weight_rounded_rounding_bits, %sixteens : vector<8xi32>
+          %weight_rounded_rounding_odd = arith.andi %weight_rounded_rounding_upper, %ones_i32 : vector<8xi32>
+          %weight_rounded_rounding_bias = arith.addi %weight_rounded_rounding_odd, %half_of_bfloat16 : vector<8xi32>
+          %weight_rounded_rounding_carried = arith.addi %weight_rounded_rounding_bits, %weight_rounded_rounding_bias : vector<8xi32>
+          %weight_rounded_rounding_is_nan = arith.cmpf uno, %weight, %weight : vector<8xf32>
+          %weight_rounded_rounding = arith.select %weight_rounded_rounding_is_nan, %weight_rounded_rounding_bits, %weight_rounded_rounding_carried : vector<8xi1>, vector<8xi32>
+          %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
+          %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
-        vector.store %weight_rounded, %scores[%head2, %k] : memref<4x256xf32>, vector<8xf32>
+          vector.store %weight_rounded, %scores[%head2, %k] : memref<4x256xf32>, vector<8xf32>
+
         %next = arith.addf %so_far, %weight : vector<8xf32>
         scf.yield %next : vector<8xf32>
       }
-          %total2_low4 = vector.shuffle %total_lanes2, %total_lanes2 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %total2_high4 = vector.shuffle %total_lanes2, %total_lanes2 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %total2_half4 = arith.addf %total2_low4, %total2_high4 : vector<4xf32>
-          %total2_low2 = vector.shuffle %total2_half4, %total2_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %total2_high2 = vector.shuffle %total2_half4, %total2_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %total2_half2 = arith.addf %total2_low2, %total2_high2 : vector<2xf32>
-          %total2_low1 = vector.shuffle %total2_half2, %total2_half2 [0] : vector<2xf32>, vector<2xf32>
-          %total2_high1 = vector.shuffle %total2_half2, %total2_half2 [1] : vector<2xf32>, vector<2xf32>
-          %total2_half1 = arith.addf %total2_low1, %total2_high1 : vector<1xf32>
-          %total2 = vector.extract %total2_half1[0] : f32 from vector<1xf32>
+          %whole2_0_0_lower = vector.shuffle %total_lanes2_0, %total_lanes2_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
+          %whole2_0_0_upper = vector.shuffle %total_lanes2_0, %total_lanes2_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+          %whole2_0_0 = arith.addf %whole2_0_0_lower, %whole2_0_0_upper : vector<4xf32>
+          %whole2_1_0_lower = vector.shuffle %whole2_0_0, %whole2_0_0 [0, 1] : vector<4xf32>, vector<4xf32>
+          %whole2_1_0_upper = vector.shuffle %whole2_0_0, %whole2_0_0 [2, 3] : vector<4xf32>, vector<4xf32>
+          %whole2_1_0 = arith.addf %whole2_1_0_lower, %whole2_1_0_upper : vector<2xf32>
+          %whole2_2_0_lower = vector.shuffle %whole2_1_0, %whole2_1_0 [0] : vector<2xf32>, vector<2xf32>
+          %whole2_2_0_upper = vector.shuffle %whole2_1_0, %whole2_1_0 [1] : vector<2xf32>, vector<2xf32>
+          %whole2_2_0 = arith.addf %whole2_2_0_lower, %whole2_2_0_upper : vector<1xf32>
+          %whole2 = vector.shuffle %whole2_2_0, %whole2_2_0 [0] : vector<1xf32>, vector<1xf32>
+      %total2 = vector.extract %whole2[0] : f32 from vector<1xf32>
       memref.store %maximum2, %maxima[%item, %head2] : memref<?x4xf32>
       memref.store %total2, %totals[%item, %head2] : memref<?x4xf32>
-      %maximum_lanes3 = scf.for %k = %c0 to %key_end step %c8 iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
+      %maximum_lanes3_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
         %score = vector.load %scores[%head3, %k] : memref<4x256xf32>, vector<8xf32>
         %larger = arith.maximumf %so_far, %score : vector<8xf32>
         scf.yield %larger : vector<8xf32>
       }
-          %maximum3_low4 = vector.shuffle %maximum_lanes3, %maximum_lanes3 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %maximum3_high4 = vector.shuffle %maximum_lanes3, %maximum_lanes3 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %maximum3_half4 = arith.maximumf %maximum3_low4, %maximum3_high4 : vector<4xf32>
-          %maximum3_low2 = vector.shuffle %maximum3_half4, %maximum3_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %maximum3_high2 = vector.shuffle %maximum3_half4, %maximum3_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %maximum3_half2 = arith.maximumf %maximum3_low2, %maximum3_high2 : vector<2xf32>
-          %maximum3_low1 = vector.shuffle %maximum3_half2, %maximum3_half2 [0] : vector<2xf32>, vector<2xf32>
-          %maximum3_high1 = vector.shuffle %maximum3_half2, %maximum3_half2 [1] : vector<2xf32>, vector<2xf32>
-          %maximum3_half1 = arith.maximumf %maximum3_low1, %maximum3_high1 : vector<1xf32>
-          %maximum3 = vector.extract %maximum3_half1[0] : f32 from vector<1xf32>
-      %largest3 = vector.broadcast %maximum3 : f32 to vector<8xf32>
-          %reference3_magnitude = math.absf %largest3 : vector<8xf32>
+          %largest3_0_0_lower = vector.shuffle %maximum_lanes3_0, %maximum_lanes3_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
+          %largest3_0_0_upper = vector.shuffle %maximum_lanes3_0, %maximum_lanes3_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+          %largest3_0_0 = arith.maximumf %largest3_0_0_lower, %largest3_0_0_upper : vector<4xf32>
+          %largest3_1_0_lower = vector.shuffle %largest3_0_0, %largest3_0_0 [0, 1] : vector<4xf32>, vector<4xf32>
+          %largest3_1_0_upper = vector.shuffle %largest3_0_0, %largest3_0_0 [2, 3] : vector<4xf32>, vector<4xf32>
+          %largest3_1_0 = arith.maximumf %largest3_1_0_lower, %largest3_1_0_upper : vector<2xf32>
+          %largest3_2_0_lower = vector.shuffle %largest3_1_0, %largest3_1_0 [0] : vector<2xf32>, vector<2xf32>
+          %largest3_2_0_upper = vector.shuffle %largest3_1_0, %largest3_1_0 [1] : vector<2xf32>, vector<2xf32>
+          %largest3_2_0 = arith.maximumf %largest3_2_0_lower, %largest3_2_0_upper : vector<1xf32>
+          %largest3 = vector.shuffle %largest3_2_0, %largest3_2_0 [0] : vector<1xf32>, vector<1xf32>
+      %maximum3 = vector.extract %largest3[0] : f32 from vector<1xf32>
+      %maximum_everywhere3 = vector.broadcast %maximum3 : f32 to vector<8xf32>
+          %reference3_magnitude = math.absf %maximum_everywhere3 : vector<8xf32>
           %reference3_is_infinite = arith.cmpf oeq, %reference3_magnitude, %infinities : vector<8xf32>
-          %reference3 = arith.select %reference3_is_infinite, %zeros, %largest3 : vector<8xi1>, vector<8xf32>
-      %total_lanes3 = scf.for %k = %c0 to %key_end step %c8 iter_args(%so_far = %zeros) -> (vector<8xf32>) {
+          %reference3 = arith.select %reference3_is_infinite, %zeros, %maximum_everywhere3 : vector<8xi1>, vector<8xf32>
+      %total_lanes3_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
         %score = vector.load %scores[%head3, %k] : memref<4x256xf32>, vector<8xf32>
         %below = arith.subf %score, %reference3 : vector<8xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
@@ -579,69 +571,89 @@ stream.executable private @attend_avx2 {
           %weight_or_infinity = arith.select %weight_is_large, %infinities, %weight_or_zero : vector<8xi1>, vector<8xf32>
           %weight_is_nan = arith.cmpf uno, %below, %below : vector<8xf32>
           %weight = arith.select %weight_is_nan, %below, %weight_or_infinity : vector<8xi1>, vector<8xf32>
-          %weight_rounded_bits = vector.bitcast %weight : vector<8xf32> to vector<8xi32>
-          %weight_rounded_upper = arith.shrui %weight_rounded_bits, %sixteens : vector<8xi32>
-          %weight_rounded_odd = arith.andi %weight_rounded_upper, %ones_i32 : vector<8xi32>
-          %weight_rounded_bias = arith.addi %weight_rounded_odd, %half_of_bfloat16 : vector<8xi32>
-          %weight_rounded_carried = arith.addi %weight_rounded_bits, %weight_rounded_bias : vector<8xi32>
-          %weight_rounded_masked = arith.andi %weight_rounded_carried, %upper_half : vector<8xi32>
-          %weight_rounded_value = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
-          %weight_rounded_is_nan = arith.cmpf uno, %weight, %weight : vector<8xf32>
-          %weight_rounded = arith.select %weight_rounded_is_nan, %weight, %weight_rounded_value : vector<8xi1>, vector<8xf32>
+          %weight_rounded_rounding_bits = vector.bitcast %weight : vector<8xf32> to vector<8xi32>
+          %weight_rounded_rounding_upper = arith.shrui %weight_rounded_rounding_bits, %sixteens : vector<8xi32>
+          %weight_rounded_rounding_odd = arith.andi %weight_rounded_rounding_upper, %ones_i32 : vector<8xi32>
+          %weight_rounded_rounding_bias = arith.addi %weight_rounded_rounding_odd, %half_of_bfloat16 : vector<8xi32>
+          %weight_rounded_rounding_carried = arith.addi %weight_rounded_rounding_bits, %weight_rounded_rounding_bias : vector<8xi32>
+          %weight_rounded_rounding_is_nan = arith.cmpf uno, %weight, %weight : vector<8xf32>
+          %weight_rounded_rounding = arith.select %weight_rounded_rounding_is_nan, %weight_rounded_rounding_bits, %weight_rounded_rounding_carried : vector<8xi1>, vector<8xi32>
+          %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
+          %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
-        vector.store %weight_rounded, %scores[%head3, %k] : memref<4x256xf32>, vector<8xf32>
+          vector.store %weight_rounded, %scores[%head3, %k] : memref<4x256xf32>, vector<8xf32>
+
         %next = arith.addf %so_far, %weight : vector<8xf32>
         scf.yield %next : vector<8xf32>
       }
-          %total3_low4 = vector.shuffle %total_lanes3, %total_lanes3 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
-          %total3_high4 = vector.shuffle %total_lanes3, %total_lanes3 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-          %total3_half4 = arith.addf %total3_low4, %total3_high4 : vector<4xf32>
-          %total3_low2 = vector.shuffle %total3_half4, %total3_half4 [0, 1] : vector<4xf32>, vector<4xf32>
-          %total3_high2 = vector.shuffle %total3_half4, %total3_half4 [2, 3] : vector<4xf32>, vector<4xf32>
-          %total3_half2 = arith.addf %total3_low2, %total3_high2 : vector<2xf32>
-          %total3_low1 = vector.shuffle %total3_half2, %total3_half2 [0] : vector<2xf32>, vector<2xf32>
-          %total3_high1 = vector.shuffle %total3_half2, %total3_half2 [1] : vector<2xf32>, vector<2xf32>
-          %total3_half1 = arith.addf %total3_low1, %total3_high1 : vector<1xf32>
-          %total3 = vector.extract %total3_half1[0] : f32 from vector<1xf32>
+          %whole3_0_0_lower = vector.shuffle %total_lanes3_0, %total_lanes3_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
+          %whole3_0_0_upper = vector.shuffle %total_lanes3_0, %total_lanes3_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+          %whole3_0_0 = arith.addf %whole3_0_0_lower, %whole3_0_0_upper : vector<4xf32>
+          %whole3_1_0_lower = vector.shuffle %whole3_0_0, %whole3_0_0 [0, 1] : vector<4xf32>, vector<4xf32>
+          %whole3_1_0_upper = vector.shuffle %whole3_0_0, %whole3_0_0 [2, 3] : vector<4xf32>, vector<4xf32>
+          %whole3_1_0 = arith.addf %whole3_1_0_lower, %whole3_1_0_upper : vector<2xf32>
+          %whole3_2_0_lower = vector.shuffle %whole3_1_0, %whole3_1_0 [0] : vector<2xf32>, vector<2xf32>
+          %whole3_2_0_upper = vector.shuffle %whole3_1_0, %whole3_1_0 [1] : vector<2xf32>, vector<2xf32>
+          %whole3_2_0 = arith.addf %whole3_2_0_lower, %whole3_2_0_upper : vector<1xf32>
+          %whole3 = vector.shuffle %whole3_2_0, %whole3_2_0 [0] : vector<1xf32>, vector<1xf32>
+      %total3 = vector.extract %whole3[0] : f32 from vector<1xf32>
       memref.store %maximum3, %maxima[%item, %head3] : memref<?x4xf32>
       memref.store %total3, %totals[%item, %head3] : memref<?x4xf32>
 
-      // Values: 4 heads x 16 columns in registers, summed key by key.
-      scf.for %d = %c0 to %nope step %columns_at_once {
+      // Values: 4 heads x 2 vectors of columns in registers, summed key by key.
+      %panel = arith.constant 16 : index
+      %terms = arith.divui %key_end, %c1 : index
+      scf.for %d = %c0 to %nope step %panel {
         %columns0 = arith.constant 0 : index
         %d0 = arith.addi %d, %columns0 : index
         %columns1 = arith.constant 8 : index
         %d1 = arith.addi %d, %columns1 : index
-        %sums:8 = scf.for %k = %c0 to %key_end step %c1
+        %sums:8 = scf.for %k = %c0 to %terms step %c1
             iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
           %value0 = vector.load %keys[%k, %d0] : memref<256x592xf32>, vector<8xf32>
           %value1 = vector.load %keys[%k, %d1] : memref<256x592xf32>, vector<8xf32>
           %weight0 = memref.load %scores[%head0, %k] : memref<4x256xf32>
           %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
-          %next0 = math.fma %weight_lanes0, %value0, %sum0 : vector<8xf32>
-          %next1 = math.fma %weight_lanes0, %value1, %sum1 : vector<8xf32>
+            %next0 = math.fma %value0, %weight_lanes0, %sum0 : vector<8xf32>
+
+            %next1 = math.fma %value1, %weight_lanes0, %sum1 : vector<8xf32>
+
           %weight1 = memref.load %scores[%head1, %k] : memref<4x256xf32>
           %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
-          %next2 = math.fma %weight_lanes1, %value0, %sum2 : vector<8xf32>
-          %next3 = math.fma %weight_lanes1, %value1, %sum3 : vector<8xf32>
+            %next2 = math.fma %value0, %weight_lanes1, %sum2 : vector<8xf32>
+
+            %next3 = math.fma %value1, %weight_lanes1, %sum3 : vector<8xf32>
+
           %weight2 = memref.load %scores[%head2, %k] : memref<4x256xf32>
           %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
-          %next4 = math.fma %weight_lanes2, %value0, %sum4 : vector<8xf32>
-          %next5 = math.fma %weight_lanes2, %value1, %sum5 : vector<8xf32>
+            %next4 = math.fma %value0, %weight_lanes2, %sum4 : vector<8xf32>
+
+            %next5 = math.fma %value1, %weight_lanes2, %sum5 : vector<8xf32>
+
           %weight3 = memref.load %scores[%head3, %k] : memref<4x256xf32>
           %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
-          %next6 = math.fma %weight_lanes3, %value0, %sum6 : vector<8xf32>
-          %next7 = math.fma %weight_lanes3, %value1, %sum7 : vector<8xf32>
+            %next6 = math.fma %value0, %weight_lanes3, %sum6 : vector<8xf32>
+
+            %next7 = math.fma %value1, %weight_lanes3, %sum7 : vector<8xf32>
+
           scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
         }
-        vector.store %sums#0, %values[%item, %head0, %d0] : memref<?x4x512xf32>, vector<8xf32>
-        vector.store %sums#1, %values[%item, %head0, %d1] : memref<?x4x512xf32>, vector<8xf32>
-        vector.store %sums#2, %values[%item, %head1, %d0] : memref<?x4x512xf32>, vector<8xf32>
-        vector.store %sums#3, %values[%item, %head1, %d1] : memref<?x4x512xf32>, vector<8xf32>
-        vector.store %sums#4, %values[%item, %head2, %d0] : memref<?x4x512xf32>, vector<8xf32>
-        vector.store %sums#5, %values[%item, %head2, %d1] : memref<?x4x512xf32>, vector<8xf32>
-        vector.store %sums#6, %values[%item, %head3, %d0] : memref<?x4x512xf32>, vector<8xf32>
-        vector.store %sums#7, %values[%item, %head3, %d1] : memref<?x4x512xf32>, vector<8xf32>
+            vector.store %sums#0, %values[%item, %head0, %d0] : memref<?x4x512xf32>, vector<8xf32>
+
+            vector.store %sums#1, %values[%item, %head0, %d1] : memref<?x4x512xf32>, vector<8xf32>
+
+            vector.store %sums#2, %values[%item, %head1, %d0] : memref<?x4x512xf32>, vector<8xf32>
+
+            vector.store %sums#3, %values[%item, %head1, %d1] : memref<?x4x512xf32>, vector<8xf32>
+
+            vector.store %sums#4, %values[%item, %head2, %d0] : memref<?x4x512xf32>, vector<8xf32>
+
+            vector.store %sums#5, %values[%item, %head2, %d1] : memref<?x4x512xf32>, vector<8xf32>
+
+            vector.store %sums#6, %values[%item, %head3, %d0] : memref<?x4x512xf32>, vector<8xf32>
+
+            vector.store %sums#7, %values[%item, %head3, %d1] : memref<?x4x512xf32>, vector<8xf32>
+
       }
       return
     }

@@ -16,6 +16,8 @@
 !item_nope = tensor<?x256x512xf32>
 !item_scores = tensor<?x128x256xf32>
 !item_weights = tensor<?x128x256xf32>
+!item_partial = tensor<?x128x512xf32>
+!item_per_head = tensor<?x128xf32>
 !partial = tensor<?x128x512xf32>
 !per_item = tensor<?xf32>
 !per_head = tensor<?x128xf32>
@@ -43,24 +45,28 @@ stream.executable private @attend_avx2 {
   }
   builtin.module {
     func.func @items(
-      %query_binding: !stream.binding, %cache_binding: !stream.binding, %slots_binding: !stream.binding,
-      %items_binding: !stream.binding,
-      %rows: index, %cache_size: index, %count: index, %scale_log2_e: f32,
+      %query_binding: !stream.binding, %cache_binding: !stream.binding,
+
+      %slots_binding: !stream.binding, %items_binding: !stream.binding,
+      %rows: index, %cache_size: index,
+      %count: index, %scale_log2_e: f32,
       %values_binding: !stream.binding, %maximum_binding: !stream.binding, %total_binding: !stream.binding
     ) attributes {translation_info = #iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>} {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
       %c4 = arith.constant 4 : index
       %c8 = arith.constant 8 : index
-      %zero_i32 = arith.constant 0 : i32
-      %sixteen = arith.constant 16 : i32
-      %key_block = arith.constant 256 : index
-      %width = arith.constant 576 : index
+      %lanes = arith.constant 8 : index
+      %columns = arith.constant 576 : index
       %nope = arith.constant 512 : index
-      %tile = arith.constant 128 : index
-      %rope_at = arith.constant 256 : index
-      %scale_at = arith.constant 640 : index
+      %key_block = arith.constant 256 : index
+      %key_step = arith.constant 6 : index
+      %zero_i32 = arith.constant 0 : i32
+      %masked = arith.constant -1 : i32
+      %zero = arith.constant 0.0 : f32
       %minus_infinity = arith.constant 0xFF800000 : f32
+      %no_elements = arith.constant dense<0.0> : vector<8xf32>
       %zeros = arith.constant dense<0.0> : vector<8xf32>
       %minus_infinities = arith.constant dense<0xFF800000> : vector<8xf32>
       %infinities = arith.constant dense<0x7F800000> : vector<8xf32>
@@ -79,10 +85,7 @@ stream.executable private @attend_avx2 {
       %mantissa_bits = arith.constant dense<23> : vector<8xi32>
       %half_of_bfloat16 = arith.constant dense<0x7FFF> : vector<8xi32>
       %upper_half = arith.constant dense<0xFFFF0000> : vector<8xi32>
-      %scale_lanes = vector.broadcast %scale_log2_e : f32 to vector<8xf32>
-      %query = stream.binding.subspan %query_binding[%c0] : !stream.binding -> memref<?x128x576xf16>{%rows}
-      %cache = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x656xi8>{%cache_size}
-      %cache_short = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x328xf16>{%cache_size}
+
       %slots = stream.binding.subspan %slots_binding[%c0] : !stream.binding -> memref<?x256xi32>{%count}
       %items = stream.binding.subspan %items_binding[%c0] : !stream.binding -> memref<?x3xi32>{%count}
       %values = stream.binding.subspan %values_binding[%c0] : !stream.binding -> memref<?x128x512xf32>{%count}
@@ -91,6 +94,15 @@ stream.executable private @attend_avx2 {
       %item = stream.dispatch.workgroup.id[0] : index
       %query_row_i32 = memref.load %items[%item, %c0] : memref<?x3xi32>
       %query_row = arith.index_cast %query_row_i32 : i32 to index
+      %tile = arith.constant 128 : index
+      %width = arith.constant 576 : index
+      %rope_at = arith.constant 256 : index
+      %scale_at = arith.constant 640 : index
+      %query = stream.binding.subspan %query_binding[%c0] : !stream.binding -> memref<?x128x576xf16>{%rows}
+      %cache = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x656xi8>{%cache_size}
+      %cache_short = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x328xf16>{%cache_size}
+      %score_factor = arith.addf %scale_log2_e, %zero : f32
+      %score_factor_lanes = vector.broadcast %score_factor : f32 to vector<8xf32>
 
       // Key slots behind the last one that the row attends to cost nothing.
       %last = scf.for %k = %c0 to %key_block step %c1 iter_args(%so_far = %c0) -> (index) {
@@ -100,13 +112,16 @@ stream.executable private @attend_avx2 {
         %next = arith.select %attended, %behind, %so_far : index
         scf.yield %next : index
       }
-      %key_vectors = arith.ceildivui %last, %c8 : index
-      %key_end = arith.muli %key_vectors, %c8 : index
+      %key_steps = arith.ceildivui %last, %key_step : index
+      %key_end = arith.muli %key_steps, %key_step : index
 
-      // Gather and dequantise: code -> f32 (exact), times the f32 scale, rounded. A masked slot is zeros.
-      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x592xf32>
+      // Gather and dequantise. A masked slot is zeros.
+      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x592xf32>
       scf.for %k = %c0 to %key_end step %c1 {
-        %slot = memref.load %slots[%item, %k] : memref<?x256xi32>
+        %in_block = arith.cmpi ult, %k, %key_block : index
+        %slot_place = arith.select %in_block, %k, %c0 : index
+        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+        %slot = arith.select %in_block, %slot_any, %masked : i32
         %attended = arith.cmpi sge, %slot, %zero_i32 : i32
         scf.if %attended {
           %row = arith.index_cast %slot : i32 to index
@@ -119,51 +134,126 @@ stream.executable private @attend_avx2 {
             %tile_scale_lanes = vector.broadcast %tile_scale : f32 to vector<8xf32>
             %tile_start = arith.muli %t, %tile : index
             %tile_end = arith.addi %tile_start, %tile : index
-            scf.for %d = %tile_start to %tile_end step %c8 {
+            scf.for %d = %tile_start to %tile_end step %lanes {
               %codes = vector.load %cache[%row, %d] : memref<?x656xi8>, vector<8xi8>
               %decoded = arith.sitofp %codes : vector<8xi8> to vector<8xf32>
 
               %scaled = arith.mulf %decoded, %tile_scale_lanes : vector<8xf32>
-          %key_nope_short = arith.truncf %scaled : vector<8xf32> to vector<8xf16>
-          %key_nope = arith.extf %key_nope_short : vector<8xf16> to vector<8xf32>
+          %scaled_rounded_short = arith.truncf %scaled : vector<8xf32> to vector<8xf16>
+          %scaled_rounded = arith.extf %scaled_rounded_short : vector<8xf16> to vector<8xf32>
 
-              vector.store %key_nope, %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+          vector.store %scaled_rounded, %keys[%k, %d] : memref<258x592xf32>, vector<8xf32>
+
             }
           }
-          scf.for %d = %nope to %width step %c8 {
+          scf.for %d = %nope to %width step %lanes {
             %in_rope = arith.subi %d, %nope : index
             %rope_column = arith.addi %rope_at, %in_rope : index
             %stored = vector.load %cache_short[%row, %rope_column] : memref<?x328xf16>, vector<8xf16>
-          %key_rope = arith.extf %stored : vector<8xf16> to vector<8xf32>
+          %stored_f32 = arith.extf %stored : vector<8xf16> to vector<8xf32>
 
-            vector.store %key_rope, %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+          vector.store %stored_f32, %keys[%k, %d] : memref<258x592xf32>, vector<8xf32>
+
           }
         } else {
-          scf.for %d = %c0 to %width step %c8 {
-            vector.store %zeros, %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+          scf.for %column = %c0 to %columns step %lanes {
+            vector.store %no_elements, %keys[%k, %column] : memref<258x592xf32>, vector<8xf32>
           }
         }
       }
-      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x16xf32>
+      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x16xf32>
+      %query_rows = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<16x592xf32>
       %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<576x16xf32>
       %heads = arith.constant 128 : index
       %group = arith.constant 16 : index
-      %keys_at_once = arith.constant 4 : index
-      %panel = arith.constant 16 : index
-      scf.for %first_head = %c0 to %heads step %group {
-        // The group's queries in float32, column by column.
-        scf.for %d = %c0 to %width step %c1 {
-          scf.for %h = %c0 to %group step %c1 {
-            %head = arith.addi %first_head, %h : index
-            %element = memref.load %query[%query_row, %head, %d] : memref<?x128x576xf16>
-          %element_f32 = arith.extf %element : f16 to f32
+      %last_group = arith.constant 112 : index
+      scf.for %group_start = %c0 to %heads step %group {
+        // Where the groups do not come out even, the last one does some heads of the one before again.
+        %first_head = arith.minui %group_start, %last_group : index
 
-            memref.store %element_f32, %packed[%d, %h] : memref<576x16xf32>
+        // The group's queries, column by column.
+        scf.for %h = %c0 to %group step %c1 {
+          %head = arith.addi %first_head, %h : index
+          scf.for %d = %c0 to %width step %lanes {
+            %stored = vector.load %query[%query_row, %head, %d] : memref<?x128x576xf16>, vector<8xf16>
+          %stored_f32 = arith.extf %stored : vector<8xf16> to vector<8xf32>
+
+          vector.store %stored_f32, %query_rows[%h, %d] : memref<16x592xf32>, vector<8xf32>
+
+          }
+        }
+        scf.for %h = %c0 to %group step %lanes {
+          scf.for %d = %c0 to %columns step %lanes {
+            %place0 = arith.constant 0 : index
+            %h0 = arith.addi %h, %place0 : index
+            %by_head0 = vector.load %query_rows[%h0, %d] : memref<16x592xf32>, vector<8xf32>
+            %place1 = arith.constant 1 : index
+            %h1 = arith.addi %h, %place1 : index
+            %by_head1 = vector.load %query_rows[%h1, %d] : memref<16x592xf32>, vector<8xf32>
+            %place2 = arith.constant 2 : index
+            %h2 = arith.addi %h, %place2 : index
+            %by_head2 = vector.load %query_rows[%h2, %d] : memref<16x592xf32>, vector<8xf32>
+            %place3 = arith.constant 3 : index
+            %h3 = arith.addi %h, %place3 : index
+            %by_head3 = vector.load %query_rows[%h3, %d] : memref<16x592xf32>, vector<8xf32>
+            %place4 = arith.constant 4 : index
+            %h4 = arith.addi %h, %place4 : index
+            %by_head4 = vector.load %query_rows[%h4, %d] : memref<16x592xf32>, vector<8xf32>
+            %place5 = arith.constant 5 : index
+            %h5 = arith.addi %h, %place5 : index
+            %by_head5 = vector.load %query_rows[%h5, %d] : memref<16x592xf32>, vector<8xf32>
+            %place6 = arith.constant 6 : index
+            %h6 = arith.addi %h, %place6 : index
+            %by_head6 = vector.load %query_rows[%h6, %d] : memref<16x592xf32>, vector<8xf32>
+            %place7 = arith.constant 7 : index
+            %h7 = arith.addi %h, %place7 : index
+            %by_head7 = vector.load %query_rows[%h7, %d] : memref<16x592xf32>, vector<8xf32>
+          %by_column_1_0 = vector.shuffle %by_head0, %by_head1 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
+          %by_column_1_1 = vector.shuffle %by_head0, %by_head1 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_1_2 = vector.shuffle %by_head2, %by_head3 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
+          %by_column_1_3 = vector.shuffle %by_head2, %by_head3 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_1_4 = vector.shuffle %by_head4, %by_head5 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
+          %by_column_1_5 = vector.shuffle %by_head4, %by_head5 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_1_6 = vector.shuffle %by_head6, %by_head7 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
+          %by_column_1_7 = vector.shuffle %by_head6, %by_head7 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_2_0 = vector.shuffle %by_column_1_0, %by_column_1_2 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
+          %by_column_2_2 = vector.shuffle %by_column_1_0, %by_column_1_2 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_2_1 = vector.shuffle %by_column_1_1, %by_column_1_3 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
+          %by_column_2_3 = vector.shuffle %by_column_1_1, %by_column_1_3 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_2_4 = vector.shuffle %by_column_1_4, %by_column_1_6 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
+          %by_column_2_6 = vector.shuffle %by_column_1_4, %by_column_1_6 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_2_5 = vector.shuffle %by_column_1_5, %by_column_1_7 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
+          %by_column_2_7 = vector.shuffle %by_column_1_5, %by_column_1_7 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column0 = vector.shuffle %by_column_2_0, %by_column_2_4 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %by_column4 = vector.shuffle %by_column_2_0, %by_column_2_4 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column1 = vector.shuffle %by_column_2_1, %by_column_2_5 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %by_column5 = vector.shuffle %by_column_2_1, %by_column_2_5 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column2 = vector.shuffle %by_column_2_2, %by_column_2_6 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %by_column6 = vector.shuffle %by_column_2_2, %by_column_2_6 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column3 = vector.shuffle %by_column_2_3, %by_column_2_7 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %by_column7 = vector.shuffle %by_column_2_3, %by_column_2_7 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+
+            %d0 = arith.addi %d, %place0 : index
+            vector.store %by_column0, %packed[%d0, %h] : memref<576x16xf32>, vector<8xf32>
+            %d1 = arith.addi %d, %place1 : index
+            vector.store %by_column1, %packed[%d1, %h] : memref<576x16xf32>, vector<8xf32>
+            %d2 = arith.addi %d, %place2 : index
+            vector.store %by_column2, %packed[%d2, %h] : memref<576x16xf32>, vector<8xf32>
+            %d3 = arith.addi %d, %place3 : index
+            vector.store %by_column3, %packed[%d3, %h] : memref<576x16xf32>, vector<8xf32>
+            %d4 = arith.addi %d, %place4 : index
+            vector.store %by_column4, %packed[%d4, %h] : memref<576x16xf32>, vector<8xf32>
+            %d5 = arith.addi %d, %place5 : index
+            vector.store %by_column5, %packed[%d5, %h] : memref<576x16xf32>, vector<8xf32>
+            %d6 = arith.addi %d, %place6 : index
+            vector.store %by_column6, %packed[%d6, %h] : memref<576x16xf32>, vector<8xf32>
+            %d7 = arith.addi %d, %place7 : index
+            vector.store %by_column7, %packed[%d7, %h] : memref<576x16xf32>, vector<8xf32>
           }
         }
 
-        // Scores: 4 keys x 16 heads in registers, summed column by column.
-        scf.for %k = %c0 to %key_end step %keys_at_once {
+        // Scores: 6 keys x 16 heads in registers, summed column by column.
+        scf.for %k = %c0 to %key_end step %key_step {
           %place0 = arith.constant 0 : index
           %k0 = arith.addi %k, %place0 : index
           %place1 = arith.constant 1 : index
@@ -172,123 +262,195 @@ stream.executable private @attend_avx2 {
           %k2 = arith.addi %k, %place2 : index
           %place3 = arith.constant 3 : index
           %k3 = arith.addi %k, %place3 : index
-          %dots:8 = scf.for %d = %c0 to %width step %c1
-              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+          %place4 = arith.constant 4 : index
+          %k4 = arith.addi %k, %place4 : index
+          %place5 = arith.constant 5 : index
+          %k5 = arith.addi %k, %place5 : index
+          %dots:12 = scf.for %d = %c0 to %columns step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
             %lanes0 = arith.constant 0 : index
             %q0 = vector.load %packed[%d, %lanes0] : memref<576x16xf32>, vector<8xf32>
             %lanes1 = arith.constant 8 : index
             %q1 = vector.load %packed[%d, %lanes1] : memref<576x16xf32>, vector<8xf32>
-            %key0 = memref.load %keys[%k0, %d] : memref<256x592xf32>
+            %key0 = memref.load %keys[%k0, %d] : memref<258x592xf32>
             %key_lanes0 = vector.broadcast %key0 : f32 to vector<8xf32>
             %next0 = math.fma %q0, %key_lanes0, %sum0 : vector<8xf32>
+
             %next1 = math.fma %q1, %key_lanes0, %sum1 : vector<8xf32>
-            %key1 = memref.load %keys[%k1, %d] : memref<256x592xf32>
+
+            %key1 = memref.load %keys[%k1, %d] : memref<258x592xf32>
             %key_lanes1 = vector.broadcast %key1 : f32 to vector<8xf32>
             %next2 = math.fma %q0, %key_lanes1, %sum2 : vector<8xf32>
+
             %next3 = math.fma %q1, %key_lanes1, %sum3 : vector<8xf32>
-            %key2 = memref.load %keys[%k2, %d] : memref<256x592xf32>
+
+            %key2 = memref.load %keys[%k2, %d] : memref<258x592xf32>
             %key_lanes2 = vector.broadcast %key2 : f32 to vector<8xf32>
             %next4 = math.fma %q0, %key_lanes2, %sum4 : vector<8xf32>
+
             %next5 = math.fma %q1, %key_lanes2, %sum5 : vector<8xf32>
-            %key3 = memref.load %keys[%k3, %d] : memref<256x592xf32>
+
+            %key3 = memref.load %keys[%k3, %d] : memref<258x592xf32>
             %key_lanes3 = vector.broadcast %key3 : f32 to vector<8xf32>
             %next6 = math.fma %q0, %key_lanes3, %sum6 : vector<8xf32>
+
             %next7 = math.fma %q1, %key_lanes3, %sum7 : vector<8xf32>
-            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+
+            %key4 = memref.load %keys[%k4, %d] : memref<258x592xf32>
+            %key_lanes4 = vector.broadcast %key4 : f32 to vector<8xf32>
+            %next8 = math.fma %q0, %key_lanes4, %sum8 : vector<8xf32>
+
+            %next9 = math.fma %q1, %key_lanes4, %sum9 : vector<8xf32>
+
+            %key5 = memref.load %keys[%k5, %d] : memref<258x592xf32>
+            %key_lanes5 = vector.broadcast %key5 : f32 to vector<8xf32>
+            %next10 = math.fma %q0, %key_lanes5, %sum10 : vector<8xf32>
+
+            %next11 = math.fma %q1, %key_lanes5, %sum11 : vector<8xf32>
+
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
           }
-          %slot0 = memref.load %slots[%item, %k0] : memref<?x256xi32>
-          %attended0 = arith.cmpi sge, %slot0, %zero_i32 : i32
-          %scaled0_0 = arith.mulf %dots#0, %scale_lanes : vector<8xf32>
+          %in_block0 = arith.cmpi ult, %k0, %key_block : index
+          %slot_place0 = arith.select %in_block0, %k0, %c0 : index
+          %slot0 = memref.load %slots[%item, %slot_place0] : memref<?x256xi32>
+          %is_key0 = arith.cmpi sge, %slot0, %zero_i32 : i32
+          %attended0 = arith.andi %in_block0, %is_key0 : i1
+          %scaled0_0 = arith.mulf %dots#0, %score_factor_lanes : vector<8xf32>
           %score0_0 = arith.select %attended0, %scaled0_0, %minus_infinities : vector<8xf32>
           %score_lanes0_0 = arith.constant 0 : index
-          vector.store %score0_0, %scores[%k0, %score_lanes0_0] : memref<256x16xf32>, vector<8xf32>
-          %scaled0_1 = arith.mulf %dots#1, %scale_lanes : vector<8xf32>
+          vector.store %score0_0, %scores[%k0, %score_lanes0_0] : memref<258x16xf32>, vector<8xf32>
+          %scaled0_1 = arith.mulf %dots#1, %score_factor_lanes : vector<8xf32>
           %score0_1 = arith.select %attended0, %scaled0_1, %minus_infinities : vector<8xf32>
           %score_lanes0_1 = arith.constant 8 : index
-          vector.store %score0_1, %scores[%k0, %score_lanes0_1] : memref<256x16xf32>, vector<8xf32>
-          %slot1 = memref.load %slots[%item, %k1] : memref<?x256xi32>
-          %attended1 = arith.cmpi sge, %slot1, %zero_i32 : i32
-          %scaled1_0 = arith.mulf %dots#2, %scale_lanes : vector<8xf32>
+          vector.store %score0_1, %scores[%k0, %score_lanes0_1] : memref<258x16xf32>, vector<8xf32>
+          %in_block1 = arith.cmpi ult, %k1, %key_block : index
+          %slot_place1 = arith.select %in_block1, %k1, %c0 : index
+          %slot1 = memref.load %slots[%item, %slot_place1] : memref<?x256xi32>
+          %is_key1 = arith.cmpi sge, %slot1, %zero_i32 : i32
+          %attended1 = arith.andi %in_block1, %is_key1 : i1
+          %scaled1_0 = arith.mulf %dots#2, %score_factor_lanes : vector<8xf32>
           %score1_0 = arith.select %attended1, %scaled1_0, %minus_infinities : vector<8xf32>
           %score_lanes1_0 = arith.constant 0 : index
-          vector.store %score1_0, %scores[%k1, %score_lanes1_0] : memref<256x16xf32>, vector<8xf32>
-          %scaled1_1 = arith.mulf %dots#3, %scale_lanes : vector<8xf32>
+          vector.store %score1_0, %scores[%k1, %score_lanes1_0] : memref<258x16xf32>, vector<8xf32>
+          %scaled1_1 = arith.mulf %dots#3, %score_factor_lanes : vector<8xf32>
           %score1_1 = arith.select %attended1, %scaled1_1, %minus_infinities : vector<8xf32>
           %score_lanes1_1 = arith.constant 8 : index
-          vector.store %score1_1, %scores[%k1, %score_lanes1_1] : memref<256x16xf32>, vector<8xf32>
-          %slot2 = memref.load %slots[%item, %k2] : memref<?x256xi32>
-          %attended2 = arith.cmpi sge, %slot2, %zero_i32 : i32
-          %scaled2_0 = arith.mulf %dots#4, %scale_lanes : vector<8xf32>
+          vector.store %score1_1, %scores[%k1, %score_lanes1_1] : memref<258x16xf32>, vector<8xf32>
+          %in_block2 = arith.cmpi ult, %k2, %key_block : index
+          %slot_place2 = arith.select %in_block2, %k2, %c0 : index
+          %slot2 = memref.load %slots[%item, %slot_place2] : memref<?x256xi32>
+          %is_key2 = arith.cmpi sge, %slot2, %zero_i32 : i32
+          %attended2 = arith.andi %in_block2, %is_key2 : i1
+          %scaled2_0 = arith.mulf %dots#4, %score_factor_lanes : vector<8xf32>
           %score2_0 = arith.select %attended2, %scaled2_0, %minus_infinities : vector<8xf32>
           %score_lanes2_0 = arith.constant 0 : index
-          vector.store %score2_0, %scores[%k2, %score_lanes2_0] : memref<256x16xf32>, vector<8xf32>
-          %scaled2_1 = arith.mulf %dots#5, %scale_lanes : vector<8xf32>
+          vector.store %score2_0, %scores[%k2, %score_lanes2_0] : memref<258x16xf32>, vector<8xf32>
+          %scaled2_1 = arith.mulf %dots#5, %score_factor_lanes : vector<8xf32>
           %score2_1 = arith.select %attended2, %scaled2_1, %minus_infinities : vector<8xf32>
           %score_lanes2_1 = arith.constant 8 : index
-          vector.store %score2_1, %scores[%k2, %score_lanes2_1] : memref<256x16xf32>, vector<8xf32>
-          %slot3 = memref.load %slots[%item, %k3] : memref<?x256xi32>
-          %attended3 = arith.cmpi sge, %slot3, %zero_i32 : i32
-          %scaled3_0 = arith.mulf %dots#6, %scale_lanes : vector<8xf32>
+          vector.store %score2_1, %scores[%k2, %score_lanes2_1] : memref<258x16xf32>, vector<8xf32>
+          %in_block3 = arith.cmpi ult, %k3, %key_block : index
+          %slot_place3 = arith.select %in_block3, %k3, %c0 : index
+          %slot3 = memref.load %slots[%item, %slot_place3] : memref<?x256xi32>
+          %is_key3 = arith.cmpi sge, %slot3, %zero_i32 : i32
+          %attended3 = arith.andi %in_block3, %is_key3 : i1
+          %scaled3_0 = arith.mulf %dots#6, %score_factor_lanes : vector<8xf32>
           %score3_0 = arith.select %attended3, %scaled3_0, %minus_infinities : vector<8xf32>
           %score_lanes3_0 = arith.constant 0 : index
-          vector.store %score3_0, %scores[%k3, %score_lanes3_0] : memref<256x16xf32>, vector<8xf32>
-          %scaled3_1 = arith.mulf %dots#7, %scale_lanes : vector<8xf32>
+          vector.store %score3_0, %scores[%k3, %score_lanes3_0] : memref<258x16xf32>, vector<8xf32>
+          %scaled3_1 = arith.mulf %dots#7, %score_factor_lanes : vector<8xf32>
           %score3_1 = arith.select %attended3, %scaled3_1, %minus_infinities : vector<8xf32>
           %score_lanes3_1 = arith.constant 8 : index
-          vector.store %score3_1, %scores[%k3, %score_lanes3_1] : memref<256x16xf32>, vector<8xf32>
+          vector.store %score3_1, %scores[%k3, %score_lanes3_1] : memref<258x16xf32>, vector<8xf32>
+          %in_block4 = arith.cmpi ult, %k4, %key_block : index
+          %slot_place4 = arith.select %in_block4, %k4, %c0 : index
+          %slot4 = memref.load %slots[%item, %slot_place4] : memref<?x256xi32>
+          %is_key4 = arith.cmpi sge, %slot4, %zero_i32 : i32
+          %attended4 = arith.andi %in_block4, %is_key4 : i1
+          %scaled4_0 = arith.mulf %dots#8, %score_factor_lanes : vector<8xf32>
+          %score4_0 = arith.select %attended4, %scaled4_0, %minus_infinities : vector<8xf32>
+          %score_lanes4_0 = arith.constant 0 : index
+          vector.store %score4_0, %scores[%k4, %score_lanes4_0] : memref<258x16xf32>, vector<8xf32>
+          %scaled4_1 = arith.mulf %dots#9, %score_factor_lanes : vector<8xf32>
+          %score4_1 = arith.select %attended4, %scaled4_1, %minus_infinities : vector<8xf32>
+          %score_lanes4_1 = arith.constant 8 : index
+          vector.store %score4_1, %scores[%k4, %score_lanes4_1] : memref<258x16xf32>, vector<8xf32>
+          %in_block5 = arith.cmpi ult, %k5, %key_block : index
+          %slot_place5 = arith.select %in_block5, %k5, %c0 : index
+          %slot5 = memref.load %slots[%item, %slot_place5] : memref<?x256xi32>
+          %is_key5 = arith.cmpi sge, %slot5, %zero_i32 : i32
+          %attended5 = arith.andi %in_block5, %is_key5 : i1
+          %scaled5_0 = arith.mulf %dots#10, %score_factor_lanes : vector<8xf32>
+          %score5_0 = arith.select %attended5, %scaled5_0, %minus_infinities : vector<8xf32>
+          %score_lanes5_0 = arith.constant 0 : index
+          vector.store %score5_0, %scores[%k5, %score_lanes5_0] : memref<258x16xf32>, vector<8xf32>
+          %scaled5_1 = arith.mulf %dots#11, %score_factor_lanes : vector<8xf32>
+          %score5_1 = arith.select %attended5, %scaled5_1, %minus_infinities : vector<8xf32>
+          %score_lanes5_1 = arith.constant 8 : index
+          vector.store %score5_1, %scores[%k5, %score_lanes5_1] : memref<258x16xf32>, vector<8xf32>
         }
 
-        // Softmax over the block; the weights take the scores' place, rounded, their sum is of the float32 ones.
-        scf.for %v = %c0 to %group step %c8 {
+        // Softmax over the block; the weights are rounded, their sum is of the float32 ones.
+        scf.for %v = %c0 to %group step %lanes {
           %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
-            %score = vector.load %scores[%k, %v] : memref<256x16xf32>, vector<8xf32>
+            %score = vector.load %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
             %larger = arith.maximumf %so_far, %score : vector<8xf32>
             scf.yield %larger : vector<8xf32>
           }
           %reference_magnitude = math.absf %maximum : vector<8xf32>
           %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinities : vector<8xf32>
           %reference = arith.select %reference_is_infinite, %zeros, %maximum : vector<8xi1>, vector<8xf32>
-          %total = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %zeros) -> (vector<8xf32>) {
-            %score = vector.load %scores[%k, %v] : memref<256x16xf32>, vector<8xf32>
-            %below = arith.subf %score, %reference : vector<8xf32>
-          %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
-          %weight_inside = arith.minimumf %weight_above, %largest_power : vector<8xf32>
-          %weight_shifted = arith.addf %weight_inside, %rounder : vector<8xf32>
-          %weight_whole = arith.subf %weight_shifted, %rounder : vector<8xf32>
-          %weight_rest = arith.subf %weight_inside, %weight_whole : vector<8xf32>
-          %weight_5 = math.fma %exp2_6, %weight_rest, %exp2_5 : vector<8xf32>
-          %weight_4 = math.fma %weight_5, %weight_rest, %exp2_4 : vector<8xf32>
-          %weight_3 = math.fma %weight_4, %weight_rest, %exp2_3 : vector<8xf32>
-          %weight_2 = math.fma %weight_3, %weight_rest, %exp2_2 : vector<8xf32>
-          %weight_1 = math.fma %weight_2, %weight_rest, %exp2_1 : vector<8xf32>
-          %weight_0 = math.fma %weight_1, %weight_rest, %exp2_0 : vector<8xf32>
-          %weight_whole_bits = vector.bitcast %weight_shifted : vector<8xf32> to vector<8xi32>
-          %weight_exponent = arith.shli %weight_whole_bits, %mantissa_bits : vector<8xi32>
-          %weight_bits = vector.bitcast %weight_0 : vector<8xf32> to vector<8xi32>
-          %weight_scaled_bits = arith.addi %weight_bits, %weight_exponent : vector<8xi32>
-          %weight_power = vector.bitcast %weight_scaled_bits : vector<8xi32> to vector<8xf32>
-          %weight_is_small = arith.cmpf olt, %below, %least_power : vector<8xf32>
-          %weight_or_zero = arith.select %weight_is_small, %zeros, %weight_power : vector<8xi1>, vector<8xf32>
-          %weight_is_large = arith.cmpf ogt, %below, %largest_power : vector<8xf32>
-          %weight_or_infinity = arith.select %weight_is_large, %infinities, %weight_or_zero : vector<8xi1>, vector<8xf32>
-          %weight_is_nan = arith.cmpf uno, %below, %below : vector<8xf32>
-          %weight = arith.select %weight_is_nan, %below, %weight_or_infinity : vector<8xi1>, vector<8xf32>
-          %weight_rounded_short = arith.truncf %weight : vector<8xf32> to vector<8xf16>
+          %total = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far0 = %zeros) -> (vector<8xf32>) {
+            %k0 = arith.addi %k, %c0 : index
+            %score0 = vector.load %scores[%k0, %v] : memref<258x16xf32>, vector<8xf32>
+            %below0 = arith.subf %score0, %reference : vector<8xf32>
+          %weight0_above = arith.maximumf %below0, %least_power : vector<8xf32>
+          %weight0_inside = arith.minimumf %weight0_above, %largest_power : vector<8xf32>
+          %weight0_shifted = arith.addf %weight0_inside, %rounder : vector<8xf32>
+          %weight0_whole = arith.subf %weight0_shifted, %rounder : vector<8xf32>
+          %weight0_rest = arith.subf %weight0_inside, %weight0_whole : vector<8xf32>
+          %weight0_5 = math.fma %exp2_6, %weight0_rest, %exp2_5 : vector<8xf32>
+          %weight0_4 = math.fma %weight0_5, %weight0_rest, %exp2_4 : vector<8xf32>
+          %weight0_3 = math.fma %weight0_4, %weight0_rest, %exp2_3 : vector<8xf32>
+          %weight0_2 = math.fma %weight0_3, %weight0_rest, %exp2_2 : vector<8xf32>
+          %weight0_1 = math.fma %weight0_2, %weight0_rest, %exp2_1 : vector<8xf32>
+          %weight0_0 = math.fma %weight0_1, %weight0_rest, %exp2_0 : vector<8xf32>
+          %weight0_whole_bits = vector.bitcast %weight0_shifted : vector<8xf32> to vector<8xi32>
+          %weight0_exponent = arith.shli %weight0_whole_bits, %mantissa_bits : vector<8xi32>
+          %weight0_bits = vector.bitcast %weight0_0 : vector<8xf32> to vector<8xi32>
+          %weight0_scaled_bits = arith.addi %weight0_bits, %weight0_exponent : vector<8xi32>
+          %weight0_power = vector.bitcast %weight0_scaled_bits : vector<8xi32> to vector<8xf32>
+          %weight0_is_small = arith.cmpf olt, %below0, %least_power : vector<8xf32>
+          %weight0_or_zero = arith.select %weight0_is_small, %zeros, %weight0_power : vector<8xi1>, vector<8xf32>
+          %weight0_is_large = arith.cmpf ogt, %below0, %largest_power : vector<8xf32>
+          %weight0_or_infinity = arith.select %weight0_is_large, %infinities, %weight0_or_zero : vector<8xi1>, vector<8xf32>
+          %weight0_is_nan = arith.cmpf uno, %below0, %below0 : vector<8xf32>
+          %weight0 = arith.select %weight0_is_nan, %below0, %weight0_or_infinity : vector<8xi1>, vector<8xf32>
+            %so_far1 = arith.addf %so_far0, %weight0 : vector<8xf32>
+          %weight_rounded_short = arith.truncf %weight0 : vector<8xf32> to vector<8xf16>
           %weight_rounded = arith.extf %weight_rounded_short : vector<8xf16> to vector<8xf32>
 
-            vector.store %weight_rounded, %scores[%k, %v] : memref<256x16xf32>, vector<8xf32>
-            %next = arith.addf %so_far, %weight : vector<8xf32>
-            scf.yield %next : vector<8xf32>
+            vector.store %weight_rounded, %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
+            scf.yield %so_far1 : vector<8xf32>
           }
           %head = arith.addi %first_head, %v : index
           vector.store %maximum, %maxima[%item, %head] : memref<?x128xf32>, vector<8xf32>
           vector.store %total, %totals[%item, %head] : memref<?x128xf32>, vector<8xf32>
         }
 
-        // Values: 4 heads x 16 columns in registers, summed key by key; a panel of columns serves the whole group.
-        scf.for %d = %c0 to %nope step %panel {
-          %d_next = arith.addi %d, %c8 : index
-          scf.for %h = %c0 to %group step %c4 {
+        // Values: 4 heads x 3 vectors of columns in registers, summed key by key; a panel of
+        // columns serves the whole group. Where the panels do not come out even, the last one overlaps.
+        %panel = arith.constant 24 : index
+        %last_panel = arith.constant 488 : index
+        %heads_at_once = arith.constant 4 : index
+        %terms = arith.divui %key_end, %c1 : index
+        scf.for %panel_start = %c0 to %nope step %panel {
+          %d0 = arith.minui %panel_start, %last_panel : index
+          %columns1 = arith.constant 8 : index
+          %d1 = arith.addi %d0, %columns1 : index
+          %columns2 = arith.constant 16 : index
+          %d2 = arith.addi %d0, %columns2 : index
+          scf.for %h = %c0 to %group step %heads_at_once {
             %head_place0 = arith.constant 0 : index
             %h0 = arith.addi %h, %head_place0 : index
             %head0 = arith.addi %first_head, %h0 : index
@@ -301,36 +463,69 @@ stream.executable private @attend_avx2 {
             %head_place3 = arith.constant 3 : index
             %h3 = arith.addi %h, %head_place3 : index
             %head3 = arith.addi %first_head, %h3 : index
-            %sums:8 = scf.for %k = %c0 to %key_end step %c1
-                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-              %value0 = vector.load %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
-              %value1 = vector.load %keys[%k, %d_next] : memref<256x592xf32>, vector<8xf32>
-              %weight0 = memref.load %scores[%k, %h0] : memref<256x16xf32>
+            %sums:12 = scf.for %k = %c0 to %terms step %c1
+                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+              %value0 = vector.load %keys[%k, %d0] : memref<258x592xf32>, vector<8xf32>
+              %value1 = vector.load %keys[%k, %d1] : memref<258x592xf32>, vector<8xf32>
+              %value2 = vector.load %keys[%k, %d2] : memref<258x592xf32>, vector<8xf32>
+              %weight0 = memref.load %scores[%k, %h0] : memref<258x16xf32>
               %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
-              %next0 = math.fma %weight_lanes0, %value0, %sum0 : vector<8xf32>
-              %next1 = math.fma %weight_lanes0, %value1, %sum1 : vector<8xf32>
-              %weight1 = memref.load %scores[%k, %h1] : memref<256x16xf32>
+            %next0 = math.fma %value0, %weight_lanes0, %sum0 : vector<8xf32>
+
+            %next1 = math.fma %value1, %weight_lanes0, %sum1 : vector<8xf32>
+
+            %next2 = math.fma %value2, %weight_lanes0, %sum2 : vector<8xf32>
+
+              %weight1 = memref.load %scores[%k, %h1] : memref<258x16xf32>
               %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
-              %next2 = math.fma %weight_lanes1, %value0, %sum2 : vector<8xf32>
-              %next3 = math.fma %weight_lanes1, %value1, %sum3 : vector<8xf32>
-              %weight2 = memref.load %scores[%k, %h2] : memref<256x16xf32>
+            %next3 = math.fma %value0, %weight_lanes1, %sum3 : vector<8xf32>
+
+            %next4 = math.fma %value1, %weight_lanes1, %sum4 : vector<8xf32>
+
+            %next5 = math.fma %value2, %weight_lanes1, %sum5 : vector<8xf32>
+
+              %weight2 = memref.load %scores[%k, %h2] : memref<258x16xf32>
               %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
-              %next4 = math.fma %weight_lanes2, %value0, %sum4 : vector<8xf32>
-              %next5 = math.fma %weight_lanes2, %value1, %sum5 : vector<8xf32>
-              %weight3 = memref.load %scores[%k, %h3] : memref<256x16xf32>
+            %next6 = math.fma %value0, %weight_lanes2, %sum6 : vector<8xf32>
+
+            %next7 = math.fma %value1, %weight_lanes2, %sum7 : vector<8xf32>
+
+            %next8 = math.fma %value2, %weight_lanes2, %sum8 : vector<8xf32>
+
+              %weight3 = memref.load %scores[%k, %h3] : memref<258x16xf32>
               %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
-              %next6 = math.fma %weight_lanes3, %value0, %sum6 : vector<8xf32>
-              %next7 = math.fma %weight_lanes3, %value1, %sum7 : vector<8xf32>
-              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+            %next9 = math.fma %value0, %weight_lanes3, %sum9 : vector<8xf32>
+
+            %next10 = math.fma %value1, %weight_lanes3, %sum10 : vector<8xf32>
+
+            %next11 = math.fma %value2, %weight_lanes3, %sum11 : vector<8xf32>
+
+              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
             }
-            vector.store %sums#0, %values[%item, %head0, %d] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums#1, %values[%item, %head0, %d_next] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums#2, %values[%item, %head1, %d] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums#3, %values[%item, %head1, %d_next] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums#4, %values[%item, %head2, %d] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums#5, %values[%item, %head2, %d_next] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums#6, %values[%item, %head3, %d] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums#7, %values[%item, %head3, %d_next] : memref<?x128x512xf32>, vector<8xf32>
+            vector.store %sums#0, %values[%item, %head0, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums#1, %values[%item, %head0, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums#2, %values[%item, %head0, %d2] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums#3, %values[%item, %head1, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums#4, %values[%item, %head1, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums#5, %values[%item, %head1, %d2] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums#6, %values[%item, %head2, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums#7, %values[%item, %head2, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums#8, %values[%item, %head2, %d2] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums#9, %values[%item, %head3, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums#10, %values[%item, %head3, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums#11, %values[%item, %head3, %d2] : memref<?x128x512xf32>, vector<8xf32>
+
           }
         }
       }

@@ -1,0 +1,70 @@
+"""How much of a hand-scheduled kernel's work is in registers at a time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from qsmla.ir.schedule import KEY_BLOCK, Schedule
+
+_FEW_HEADS = 8
+"""Below this many heads, heads as lanes would leave lanes empty."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocking:
+    """The sizes that the loops of a hand-scheduled kernel step by.
+
+    Attributes:
+        lanes: float32 values in a vector.
+        group: heads done together; a multiple of `lanes`. With few heads, all.
+        keys_at_once: keys whose scores are in registers together.
+        key_step: what the number of keys is rounded up to.
+        heads_at_once: heads whose values are in registers together.
+        value_vectors: vectors of columns of a value in registers, for each of those heads.
+    """
+
+    lanes: int
+    group: int
+    keys_at_once: int
+    key_step: int
+    heads_at_once: int
+    value_vectors: int
+
+    @property
+    def key_rows(self) -> int:
+        """Rows of keys that a block may need: whole steps."""
+        return math.ceil(KEY_BLOCK / self.key_step) * self.key_step
+
+
+def blocking(schedule: Schedule, heads: int) -> Blocking:
+    """The sizes for `heads` heads: sums enough to hide the latency of a multiply-add, registers to spare."""
+    lanes = schedule.lanes
+    if heads < _FEW_HEADS:
+        # A sum a key and head, at most as many as lanes; and keys that divide the step.
+        at_once = 1 << (lanes // heads).bit_length() - 1
+        return Blocking(
+            lanes=lanes,
+            group=heads,
+            keys_at_once=at_once,
+            key_step=lanes,
+            heads_at_once=heads,
+            value_vectors=at_once,
+        )
+    # Heads are lanes: with fewer than the lanes, half vectors.
+    lanes = min(lanes, heads // 8 * 8)
+    if schedule.registers >= 32:
+        # A factor that is the same for all lanes comes from memory, so that the sums have the registers.
+        return Blocking(
+            lanes=lanes, group=lanes, keys_at_once=16, key_step=16, heads_at_once=8, value_vectors=2
+        )
+    # 12 sums, and the factors in the other 4 registers.
+    vectors = 2 if heads >= 2 * lanes else 1
+    return Blocking(
+        lanes=lanes,
+        group=vectors * lanes,
+        keys_at_once=12 // vectors,
+        key_step=12 // vectors,
+        heads_at_once=4,
+        value_vectors=3,
+    )

@@ -1,0 +1,826 @@
+!query_rows = tensor<?x21x512xi8>
+!kv = tensor<?x512xi8>
+!cache = tensor<?x512xi8>
+!indices_rows = tensor<?x?xi32>
+!ranges = tensor<?x7xi32> // ori and cmp: cache row of the sequence's token 0, first token seen, end; then ori's key blocks
+!descales = tensor<2xf32> // ori, cmp
+!item_parts = tensor<?xi32>
+!items = tensor<?x3xi32> // query row, batch, key block of the row
+!item_keys = tensor<?x256xi32>
+!item_query = tensor<?x21x512xf32>
+!item_nope = tensor<?x256x512xf32>
+!item_scores = tensor<?x21x256xf32>
+!item_weights = tensor<?x21x256xf32>
+!item_partial = tensor<?x21x512xf32>
+!item_per_head = tensor<?x21xf32>
+!partial = tensor<?x21x512xf32>
+!per_item = tensor<?xf32>
+!per_head = tensor<?x21xf32>
+!sinks = tensor<21xf32>
+!folded = tensor<?x21x512xbf16>
+
+#item_keys = affine_map<(w, k) -> (w, k)>
+#item_head_key = affine_map<(w, h, k) -> (w, h, k)>
+#item_head_key_to_item = affine_map<(w, h, k) -> (w)>
+#item_head_key_to_key = affine_map<(w, h, k) -> (w, k)>
+#item_head_key_to_head = affine_map<(w, h, k) -> (w, h)>
+#item_key_column = affine_map<(w, k, d) -> (w, k, d)>
+#item_key_column_to_key = affine_map<(w, k, d) -> (w, k)>
+#row_head = affine_map<(r, h) -> (r, h)>
+#row_head_column = affine_map<(r, h, d) -> (r, h, d)>
+#row_head_column_to_head = affine_map<(r, h, d) -> (r, h)>
+#row_head_to_head = affine_map<(r, h) -> (h)>
+#item = affine_map<(w) -> (w)>
+#row_head_column_to_row = affine_map<(r, h, d) -> (r)>
+
+module @quant_sparse_flash_mla_ori_dense_cmp_sparse_kv_cache_contiguous_heads_21 {
+
+stream.executable private @attend_avx2 {
+  stream.executable.export public @items workgroups(%items: index) -> (index, index, index) {
+    %c1 = arith.constant 1 : index
+    stream.return %items, %c1, %c1 : index, index, index
+  }
+  builtin.module {
+    func.func @items(
+      %query_binding: !stream.binding,
+      %ori_cache_binding: !stream.binding,
+      %cmp_cache_binding: !stream.binding,
+      %parts_binding: !stream.binding, %descales_binding: !stream.binding, %table_binding: !stream.binding,
+      %slots_binding: !stream.binding, %items_binding: !stream.binding,
+      %rows: index,
+      %ori_cache_size: index,
+      %cmp_cache_size: index,
+
+      %count: index, %scale_log2_e: f32,
+      %values_binding: !stream.binding, %maximum_binding: !stream.binding, %total_binding: !stream.binding
+    ) attributes {translation_info = #iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %c4 = arith.constant 4 : index
+      %c8 = arith.constant 8 : index
+      %lanes = arith.constant 8 : index
+      %columns = arith.constant 512 : index
+      %nope = arith.constant 512 : index
+      %key_block = arith.constant 256 : index
+      %key_step = arith.constant 6 : index
+      %zero_i32 = arith.constant 0 : i32
+      %masked = arith.constant -1 : i32
+      %zero = arith.constant 0.0 : f32
+      %minus_infinity = arith.constant 0xFF800000 : f32
+      %no_elements = arith.constant dense<0.0> : vector<8xf32>
+      %zeros = arith.constant dense<0.0> : vector<8xf32>
+      %minus_infinities = arith.constant dense<0xFF800000> : vector<8xf32>
+      %infinities = arith.constant dense<0x7F800000> : vector<8xf32>
+      %least_power = arith.constant dense<-126.0> : vector<8xf32>
+      %largest_power = arith.constant dense<127.0> : vector<8xf32>
+      %rounder = arith.constant dense<12582912.0> : vector<8xf32>
+      %exp2_0 = arith.constant dense<1.0> : vector<8xf32>
+      %exp2_1 = arith.constant dense<0.693147180559945> : vector<8xf32>
+      %exp2_2 = arith.constant dense<0.240226506959101> : vector<8xf32>
+      %exp2_3 = arith.constant dense<0.0555041086648216> : vector<8xf32>
+      %exp2_4 = arith.constant dense<0.00961812910762848> : vector<8xf32>
+      %exp2_5 = arith.constant dense<0.00133335581464284> : vector<8xf32>
+      %exp2_6 = arith.constant dense<0.000154035303933816> : vector<8xf32>
+      %ones_i32 = arith.constant dense<1> : vector<8xi32>
+      %sixteens = arith.constant dense<16> : vector<8xi32>
+      %mantissa_bits = arith.constant dense<23> : vector<8xi32>
+      %half_of_bfloat16 = arith.constant dense<0x7FFF> : vector<8xi32>
+      %upper_half = arith.constant dense<0xFFFF0000> : vector<8xi32>
+
+      %slots = stream.binding.subspan %slots_binding[%c0] : !stream.binding -> memref<?x256xi32>{%count}
+      %items = stream.binding.subspan %items_binding[%c0] : !stream.binding -> memref<?x3xi32>{%count}
+      %values = stream.binding.subspan %values_binding[%c0] : !stream.binding -> memref<?x21x512xf32>{%count}
+      %maxima = stream.binding.subspan %maximum_binding[%c0] : !stream.binding -> memref<?x21xf32>{%count}
+      %totals = stream.binding.subspan %total_binding[%c0] : !stream.binding -> memref<?x21xf32>{%count}
+      %item = stream.dispatch.workgroup.id[0] : index
+      %query_row_i32 = memref.load %items[%item, %c0] : memref<?x3xi32>
+      %query_row = arith.index_cast %query_row_i32 : i32 to index
+      %query = stream.binding.subspan %query_binding[%c0] : !stream.binding -> memref<?x21x512xi8>{%rows}
+      %ori_cache = stream.binding.subspan %ori_cache_binding[%c0] : !stream.binding -> memref<?x512xi8>{%ori_cache_size}
+      %cmp_cache = stream.binding.subspan %cmp_cache_binding[%c0] : !stream.binding -> memref<?x512xi8>{%cmp_cache_size}
+      %item_parts = stream.binding.subspan %parts_binding[%c0] : !stream.binding -> memref<?xi32>{%count}
+      %item_descales = stream.binding.subspan %descales_binding[%c0] : !stream.binding -> memref<?xf32>{%count}
+      %code_table = stream.binding.subspan %table_binding[%c0] : !stream.binding -> memref<256xf32>
+      %part = memref.load %item_parts[%item] : memref<?xi32>
+      %in_cmp = arith.cmpi ne, %part, %zero_i32 : i32
+      %descale = memref.load %item_descales[%item] : memref<?xf32>
+      %descale_lanes = vector.broadcast %descale : f32 to vector<8xf32>
+      %score_factor = arith.mulf %scale_log2_e, %descale : f32
+      %score_factor_lanes = vector.broadcast %score_factor : f32 to vector<8xf32>
+
+      // Key slots behind the last one that the row attends to cost nothing.
+      %last = scf.for %k = %c0 to %key_block step %c1 iter_args(%so_far = %c0) -> (index) {
+        %slot = memref.load %slots[%item, %k] : memref<?x256xi32>
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        %behind = arith.addi %k, %c1 : index
+        %next = arith.select %attended, %behind, %so_far : index
+        scf.yield %next : index
+      }
+      %key_steps = arith.ceildivui %last, %key_step : index
+      %key_end = arith.muli %key_steps, %key_step : index
+
+      // Gather and dequantise. A masked slot is zeros.
+      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x528xf32>
+      scf.for %k = %c0 to %key_end step %c1 {
+        %in_block = arith.cmpi ult, %k, %key_block : index
+        %slot_place = arith.select %in_block, %k, %c0 : index
+        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+        %slot = arith.select %in_block, %slot_any, %masked : i32
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        scf.if %attended {
+          %row = arith.index_cast %slot : i32 to index
+          scf.if %in_cmp {
+          scf.for %d = %c0 to %nope step %lanes {
+            %codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<8xi8>
+              %code_indices = arith.extui %codes : vector<8xi8> to vector<8xi32>
+              %all_lanes = arith.constant dense<true> : vector<8xi1>
+              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
+                : memref<256xf32>, vector<8xi32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+
+          vector.store %decoded, %keys[%k, %d] : memref<258x528xf32>, vector<8xf32>
+
+          }
+          } else {
+          scf.for %d = %c0 to %nope step %lanes {
+            %codes = vector.load %ori_cache[%row, %d] : memref<?x512xi8>, vector<8xi8>
+              %code_indices = arith.extui %codes : vector<8xi8> to vector<8xi32>
+              %all_lanes = arith.constant dense<true> : vector<8xi1>
+              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
+                : memref<256xf32>, vector<8xi32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+
+          vector.store %decoded, %keys[%k, %d] : memref<258x528xf32>, vector<8xf32>
+
+          }
+          }
+
+        } else {
+          scf.for %column = %c0 to %columns step %lanes {
+            vector.store %no_elements, %keys[%k, %column] : memref<258x528xf32>, vector<8xf32>
+          }
+        }
+      }
+      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x16xf32>
+      %query_rows = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<16x528xf32>
+      %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<512x16xf32>
+      %heads = arith.constant 21 : index
+      %group = arith.constant 16 : index
+      %last_group = arith.constant 5 : index
+      scf.for %group_start = %c0 to %heads step %group {
+        // Where the groups do not come out even, the last one does some heads of the one before again.
+        %first_head = arith.minui %group_start, %last_group : index
+
+        // The group's queries, column by column.
+        scf.for %h = %c0 to %group step %c1 {
+          %head = arith.addi %first_head, %h : index
+          scf.for %d = %c0 to %nope step %lanes {
+            %codes = vector.load %query[%query_row, %head, %d] : memref<?x21x512xi8>, vector<8xi8>
+              %code_indices = arith.extui %codes : vector<8xi8> to vector<8xi32>
+              %all_lanes = arith.constant dense<true> : vector<8xi1>
+              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
+                : memref<256xf32>, vector<8xi32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+
+          vector.store %decoded, %query_rows[%h, %d] : memref<16x528xf32>, vector<8xf32>
+
+          }
+        }
+        scf.for %h = %c0 to %group step %lanes {
+          scf.for %d = %c0 to %columns step %lanes {
+            %place0 = arith.constant 0 : index
+            %h0 = arith.addi %h, %place0 : index
+            %by_head0 = vector.load %query_rows[%h0, %d] : memref<16x528xf32>, vector<8xf32>
+            %place1 = arith.constant 1 : index
+            %h1 = arith.addi %h, %place1 : index
+            %by_head1 = vector.load %query_rows[%h1, %d] : memref<16x528xf32>, vector<8xf32>
+            %place2 = arith.constant 2 : index
+            %h2 = arith.addi %h, %place2 : index
+            %by_head2 = vector.load %query_rows[%h2, %d] : memref<16x528xf32>, vector<8xf32>
+            %place3 = arith.constant 3 : index
+            %h3 = arith.addi %h, %place3 : index
+            %by_head3 = vector.load %query_rows[%h3, %d] : memref<16x528xf32>, vector<8xf32>
+            %place4 = arith.constant 4 : index
+            %h4 = arith.addi %h, %place4 : index
+            %by_head4 = vector.load %query_rows[%h4, %d] : memref<16x528xf32>, vector<8xf32>
+            %place5 = arith.constant 5 : index
+            %h5 = arith.addi %h, %place5 : index
+            %by_head5 = vector.load %query_rows[%h5, %d] : memref<16x528xf32>, vector<8xf32>
+            %place6 = arith.constant 6 : index
+            %h6 = arith.addi %h, %place6 : index
+            %by_head6 = vector.load %query_rows[%h6, %d] : memref<16x528xf32>, vector<8xf32>
+            %place7 = arith.constant 7 : index
+            %h7 = arith.addi %h, %place7 : index
+            %by_head7 = vector.load %query_rows[%h7, %d] : memref<16x528xf32>, vector<8xf32>
+          %by_column_1_0 = vector.shuffle %by_head0, %by_head1 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
+          %by_column_1_1 = vector.shuffle %by_head0, %by_head1 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_1_2 = vector.shuffle %by_head2, %by_head3 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
+          %by_column_1_3 = vector.shuffle %by_head2, %by_head3 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_1_4 = vector.shuffle %by_head4, %by_head5 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
+          %by_column_1_5 = vector.shuffle %by_head4, %by_head5 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_1_6 = vector.shuffle %by_head6, %by_head7 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
+          %by_column_1_7 = vector.shuffle %by_head6, %by_head7 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_2_0 = vector.shuffle %by_column_1_0, %by_column_1_2 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
+          %by_column_2_2 = vector.shuffle %by_column_1_0, %by_column_1_2 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_2_1 = vector.shuffle %by_column_1_1, %by_column_1_3 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
+          %by_column_2_3 = vector.shuffle %by_column_1_1, %by_column_1_3 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_2_4 = vector.shuffle %by_column_1_4, %by_column_1_6 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
+          %by_column_2_6 = vector.shuffle %by_column_1_4, %by_column_1_6 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_2_5 = vector.shuffle %by_column_1_5, %by_column_1_7 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
+          %by_column_2_7 = vector.shuffle %by_column_1_5, %by_column_1_7 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column0 = vector.shuffle %by_column_2_0, %by_column_2_4 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %by_column4 = vector.shuffle %by_column_2_0, %by_column_2_4 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column1 = vector.shuffle %by_column_2_1, %by_column_2_5 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %by_column5 = vector.shuffle %by_column_2_1, %by_column_2_5 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column2 = vector.shuffle %by_column_2_2, %by_column_2_6 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %by_column6 = vector.shuffle %by_column_2_2, %by_column_2_6 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column3 = vector.shuffle %by_column_2_3, %by_column_2_7 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %by_column7 = vector.shuffle %by_column_2_3, %by_column_2_7 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+
+            %d0 = arith.addi %d, %place0 : index
+            vector.store %by_column0, %packed[%d0, %h] : memref<512x16xf32>, vector<8xf32>
+            %d1 = arith.addi %d, %place1 : index
+            vector.store %by_column1, %packed[%d1, %h] : memref<512x16xf32>, vector<8xf32>
+            %d2 = arith.addi %d, %place2 : index
+            vector.store %by_column2, %packed[%d2, %h] : memref<512x16xf32>, vector<8xf32>
+            %d3 = arith.addi %d, %place3 : index
+            vector.store %by_column3, %packed[%d3, %h] : memref<512x16xf32>, vector<8xf32>
+            %d4 = arith.addi %d, %place4 : index
+            vector.store %by_column4, %packed[%d4, %h] : memref<512x16xf32>, vector<8xf32>
+            %d5 = arith.addi %d, %place5 : index
+            vector.store %by_column5, %packed[%d5, %h] : memref<512x16xf32>, vector<8xf32>
+            %d6 = arith.addi %d, %place6 : index
+            vector.store %by_column6, %packed[%d6, %h] : memref<512x16xf32>, vector<8xf32>
+            %d7 = arith.addi %d, %place7 : index
+            vector.store %by_column7, %packed[%d7, %h] : memref<512x16xf32>, vector<8xf32>
+          }
+        }
+
+        // Scores: 6 keys x 16 heads in registers, summed column by column.
+        scf.for %k = %c0 to %key_end step %key_step {
+          %place0 = arith.constant 0 : index
+          %k0 = arith.addi %k, %place0 : index
+          %place1 = arith.constant 1 : index
+          %k1 = arith.addi %k, %place1 : index
+          %place2 = arith.constant 2 : index
+          %k2 = arith.addi %k, %place2 : index
+          %place3 = arith.constant 3 : index
+          %k3 = arith.addi %k, %place3 : index
+          %place4 = arith.constant 4 : index
+          %k4 = arith.addi %k, %place4 : index
+          %place5 = arith.constant 5 : index
+          %k5 = arith.addi %k, %place5 : index
+          %dots:12 = scf.for %d = %c0 to %columns step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+            %lanes0 = arith.constant 0 : index
+            %q0 = vector.load %packed[%d, %lanes0] : memref<512x16xf32>, vector<8xf32>
+            %lanes1 = arith.constant 8 : index
+            %q1 = vector.load %packed[%d, %lanes1] : memref<512x16xf32>, vector<8xf32>
+            %key0 = memref.load %keys[%k0, %d] : memref<258x528xf32>
+            %key_lanes0 = vector.broadcast %key0 : f32 to vector<8xf32>
+            %next0 = math.fma %q0, %key_lanes0, %sum0 : vector<8xf32>
+
+            %next1 = math.fma %q1, %key_lanes0, %sum1 : vector<8xf32>
+
+            %key1 = memref.load %keys[%k1, %d] : memref<258x528xf32>
+            %key_lanes1 = vector.broadcast %key1 : f32 to vector<8xf32>
+            %next2 = math.fma %q0, %key_lanes1, %sum2 : vector<8xf32>
+
+            %next3 = math.fma %q1, %key_lanes1, %sum3 : vector<8xf32>
+
+            %key2 = memref.load %keys[%k2, %d] : memref<258x528xf32>
+            %key_lanes2 = vector.broadcast %key2 : f32 to vector<8xf32>
+            %next4 = math.fma %q0, %key_lanes2, %sum4 : vector<8xf32>
+
+            %next5 = math.fma %q1, %key_lanes2, %sum5 : vector<8xf32>
+
+            %key3 = memref.load %keys[%k3, %d] : memref<258x528xf32>
+            %key_lanes3 = vector.broadcast %key3 : f32 to vector<8xf32>
+            %next6 = math.fma %q0, %key_lanes3, %sum6 : vector<8xf32>
+
+            %next7 = math.fma %q1, %key_lanes3, %sum7 : vector<8xf32>
+
+            %key4 = memref.load %keys[%k4, %d] : memref<258x528xf32>
+            %key_lanes4 = vector.broadcast %key4 : f32 to vector<8xf32>
+            %next8 = math.fma %q0, %key_lanes4, %sum8 : vector<8xf32>
+
+            %next9 = math.fma %q1, %key_lanes4, %sum9 : vector<8xf32>
+
+            %key5 = memref.load %keys[%k5, %d] : memref<258x528xf32>
+            %key_lanes5 = vector.broadcast %key5 : f32 to vector<8xf32>
+            %next10 = math.fma %q0, %key_lanes5, %sum10 : vector<8xf32>
+
+            %next11 = math.fma %q1, %key_lanes5, %sum11 : vector<8xf32>
+
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+          }
+          %in_block0 = arith.cmpi ult, %k0, %key_block : index
+          %slot_place0 = arith.select %in_block0, %k0, %c0 : index
+          %slot0 = memref.load %slots[%item, %slot_place0] : memref<?x256xi32>
+          %is_key0 = arith.cmpi sge, %slot0, %zero_i32 : i32
+          %attended0 = arith.andi %in_block0, %is_key0 : i1
+          %scaled0_0 = arith.mulf %dots#0, %score_factor_lanes : vector<8xf32>
+          %score0_0 = arith.select %attended0, %scaled0_0, %minus_infinities : vector<8xf32>
+          %score_lanes0_0 = arith.constant 0 : index
+          vector.store %score0_0, %scores[%k0, %score_lanes0_0] : memref<258x16xf32>, vector<8xf32>
+          %scaled0_1 = arith.mulf %dots#1, %score_factor_lanes : vector<8xf32>
+          %score0_1 = arith.select %attended0, %scaled0_1, %minus_infinities : vector<8xf32>
+          %score_lanes0_1 = arith.constant 8 : index
+          vector.store %score0_1, %scores[%k0, %score_lanes0_1] : memref<258x16xf32>, vector<8xf32>
+          %in_block1 = arith.cmpi ult, %k1, %key_block : index
+          %slot_place1 = arith.select %in_block1, %k1, %c0 : index
+          %slot1 = memref.load %slots[%item, %slot_place1] : memref<?x256xi32>
+          %is_key1 = arith.cmpi sge, %slot1, %zero_i32 : i32
+          %attended1 = arith.andi %in_block1, %is_key1 : i1
+          %scaled1_0 = arith.mulf %dots#2, %score_factor_lanes : vector<8xf32>
+          %score1_0 = arith.select %attended1, %scaled1_0, %minus_infinities : vector<8xf32>
+          %score_lanes1_0 = arith.constant 0 : index
+          vector.store %score1_0, %scores[%k1, %score_lanes1_0] : memref<258x16xf32>, vector<8xf32>
+          %scaled1_1 = arith.mulf %dots#3, %score_factor_lanes : vector<8xf32>
+          %score1_1 = arith.select %attended1, %scaled1_1, %minus_infinities : vector<8xf32>
+          %score_lanes1_1 = arith.constant 8 : index
+          vector.store %score1_1, %scores[%k1, %score_lanes1_1] : memref<258x16xf32>, vector<8xf32>
+          %in_block2 = arith.cmpi ult, %k2, %key_block : index
+          %slot_place2 = arith.select %in_block2, %k2, %c0 : index
+          %slot2 = memref.load %slots[%item, %slot_place2] : memref<?x256xi32>
+          %is_key2 = arith.cmpi sge, %slot2, %zero_i32 : i32
+          %attended2 = arith.andi %in_block2, %is_key2 : i1
+          %scaled2_0 = arith.mulf %dots#4, %score_factor_lanes : vector<8xf32>
+          %score2_0 = arith.select %attended2, %scaled2_0, %minus_infinities : vector<8xf32>
+          %score_lanes2_0 = arith.constant 0 : index
+          vector.store %score2_0, %scores[%k2, %score_lanes2_0] : memref<258x16xf32>, vector<8xf32>
+          %scaled2_1 = arith.mulf %dots#5, %score_factor_lanes : vector<8xf32>
+          %score2_1 = arith.select %attended2, %scaled2_1, %minus_infinities : vector<8xf32>
+          %score_lanes2_1 = arith.constant 8 : index
+          vector.store %score2_1, %scores[%k2, %score_lanes2_1] : memref<258x16xf32>, vector<8xf32>
+          %in_block3 = arith.cmpi ult, %k3, %key_block : index
+          %slot_place3 = arith.select %in_block3, %k3, %c0 : index
+          %slot3 = memref.load %slots[%item, %slot_place3] : memref<?x256xi32>
+          %is_key3 = arith.cmpi sge, %slot3, %zero_i32 : i32
+          %attended3 = arith.andi %in_block3, %is_key3 : i1
+          %scaled3_0 = arith.mulf %dots#6, %score_factor_lanes : vector<8xf32>
+          %score3_0 = arith.select %attended3, %scaled3_0, %minus_infinities : vector<8xf32>
+          %score_lanes3_0 = arith.constant 0 : index
+          vector.store %score3_0, %scores[%k3, %score_lanes3_0] : memref<258x16xf32>, vector<8xf32>
+          %scaled3_1 = arith.mulf %dots#7, %score_factor_lanes : vector<8xf32>
+          %score3_1 = arith.select %attended3, %scaled3_1, %minus_infinities : vector<8xf32>
+          %score_lanes3_1 = arith.constant 8 : index
+          vector.store %score3_1, %scores[%k3, %score_lanes3_1] : memref<258x16xf32>, vector<8xf32>
+          %in_block4 = arith.cmpi ult, %k4, %key_block : index
+          %slot_place4 = arith.select %in_block4, %k4, %c0 : index
+          %slot4 = memref.load %slots[%item, %slot_place4] : memref<?x256xi32>
+          %is_key4 = arith.cmpi sge, %slot4, %zero_i32 : i32
+          %attended4 = arith.andi %in_block4, %is_key4 : i1
+          %scaled4_0 = arith.mulf %dots#8, %score_factor_lanes : vector<8xf32>
+          %score4_0 = arith.select %attended4, %scaled4_0, %minus_infinities : vector<8xf32>
+          %score_lanes4_0 = arith.constant 0 : index
+          vector.store %score4_0, %scores[%k4, %score_lanes4_0] : memref<258x16xf32>, vector<8xf32>
+          %scaled4_1 = arith.mulf %dots#9, %score_factor_lanes : vector<8xf32>
+          %score4_1 = arith.select %attended4, %scaled4_1, %minus_infinities : vector<8xf32>
+          %score_lanes4_1 = arith.constant 8 : index
+          vector.store %score4_1, %scores[%k4, %score_lanes4_1] : memref<258x16xf32>, vector<8xf32>
+          %in_block5 = arith.cmpi ult, %k5, %key_block : index
+          %slot_place5 = arith.select %in_block5, %k5, %c0 : index
+          %slot5 = memref.load %slots[%item, %slot_place5] : memref<?x256xi32>
+          %is_key5 = arith.cmpi sge, %slot5, %zero_i32 : i32
+          %attended5 = arith.andi %in_block5, %is_key5 : i1
+          %scaled5_0 = arith.mulf %dots#10, %score_factor_lanes : vector<8xf32>
+          %score5_0 = arith.select %attended5, %scaled5_0, %minus_infinities : vector<8xf32>
+          %score_lanes5_0 = arith.constant 0 : index
+          vector.store %score5_0, %scores[%k5, %score_lanes5_0] : memref<258x16xf32>, vector<8xf32>
+          %scaled5_1 = arith.mulf %dots#11, %score_factor_lanes : vector<8xf32>
+          %score5_1 = arith.select %attended5, %scaled5_1, %minus_infinities : vector<8xf32>
+          %score_lanes5_1 = arith.constant 8 : index
+          vector.store %score5_1, %scores[%k5, %score_lanes5_1] : memref<258x16xf32>, vector<8xf32>
+        }
+
+        // Softmax over the block; the weights are rounded, their sum is of the float32 ones.
+        scf.for %v = %c0 to %group step %lanes {
+          %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
+            %score = vector.load %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
+            %larger = arith.maximumf %so_far, %score : vector<8xf32>
+            scf.yield %larger : vector<8xf32>
+          }
+          %reference_magnitude = math.absf %maximum : vector<8xf32>
+          %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinities : vector<8xf32>
+          %reference = arith.select %reference_is_infinite, %zeros, %maximum : vector<8xi1>, vector<8xf32>
+          %total = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far0 = %zeros) -> (vector<8xf32>) {
+            %k0 = arith.addi %k, %c0 : index
+            %score0 = vector.load %scores[%k0, %v] : memref<258x16xf32>, vector<8xf32>
+            %below0 = arith.subf %score0, %reference : vector<8xf32>
+          %weight0_above = arith.maximumf %below0, %least_power : vector<8xf32>
+          %weight0_inside = arith.minimumf %weight0_above, %largest_power : vector<8xf32>
+          %weight0_shifted = arith.addf %weight0_inside, %rounder : vector<8xf32>
+          %weight0_whole = arith.subf %weight0_shifted, %rounder : vector<8xf32>
+          %weight0_rest = arith.subf %weight0_inside, %weight0_whole : vector<8xf32>
+          %weight0_5 = math.fma %exp2_6, %weight0_rest, %exp2_5 : vector<8xf32>
+          %weight0_4 = math.fma %weight0_5, %weight0_rest, %exp2_4 : vector<8xf32>
+          %weight0_3 = math.fma %weight0_4, %weight0_rest, %exp2_3 : vector<8xf32>
+          %weight0_2 = math.fma %weight0_3, %weight0_rest, %exp2_2 : vector<8xf32>
+          %weight0_1 = math.fma %weight0_2, %weight0_rest, %exp2_1 : vector<8xf32>
+          %weight0_0 = math.fma %weight0_1, %weight0_rest, %exp2_0 : vector<8xf32>
+          %weight0_whole_bits = vector.bitcast %weight0_shifted : vector<8xf32> to vector<8xi32>
+          %weight0_exponent = arith.shli %weight0_whole_bits, %mantissa_bits : vector<8xi32>
+          %weight0_bits = vector.bitcast %weight0_0 : vector<8xf32> to vector<8xi32>
+          %weight0_scaled_bits = arith.addi %weight0_bits, %weight0_exponent : vector<8xi32>
+          %weight0_power = vector.bitcast %weight0_scaled_bits : vector<8xi32> to vector<8xf32>
+          %weight0_is_small = arith.cmpf olt, %below0, %least_power : vector<8xf32>
+          %weight0_or_zero = arith.select %weight0_is_small, %zeros, %weight0_power : vector<8xi1>, vector<8xf32>
+          %weight0_is_large = arith.cmpf ogt, %below0, %largest_power : vector<8xf32>
+          %weight0_or_infinity = arith.select %weight0_is_large, %infinities, %weight0_or_zero : vector<8xi1>, vector<8xf32>
+          %weight0_is_nan = arith.cmpf uno, %below0, %below0 : vector<8xf32>
+          %weight0 = arith.select %weight0_is_nan, %below0, %weight0_or_infinity : vector<8xi1>, vector<8xf32>
+            %so_far1 = arith.addf %so_far0, %weight0 : vector<8xf32>
+          %weight_rounded_rounding_bits = vector.bitcast %weight0 : vector<8xf32> to vector<8xi32>
+          %weight_rounded_rounding_upper = arith.shrui %weight_rounded_rounding_bits, %sixteens : vector<8xi32>
+          %weight_rounded_rounding_odd = arith.andi %weight_rounded_rounding_upper, %ones_i32 : vector<8xi32>
+          %weight_rounded_rounding_bias = arith.addi %weight_rounded_rounding_odd, %half_of_bfloat16 : vector<8xi32>
+          %weight_rounded_rounding_carried = arith.addi %weight_rounded_rounding_bits, %weight_rounded_rounding_bias : vector<8xi32>
+          %weight_rounded_rounding_is_nan = arith.cmpf uno, %weight0, %weight0 : vector<8xf32>
+          %weight_rounded_rounding = arith.select %weight_rounded_rounding_is_nan, %weight_rounded_rounding_bits, %weight_rounded_rounding_carried : vector<8xi1>, vector<8xi32>
+          %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
+          %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
+
+            vector.store %weight_rounded, %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
+            scf.yield %so_far1 : vector<8xf32>
+          }
+          %head = arith.addi %first_head, %v : index
+          vector.store %maximum, %maxima[%item, %head] : memref<?x21xf32>, vector<8xf32>
+          vector.store %total, %totals[%item, %head] : memref<?x21xf32>, vector<8xf32>
+        }
+
+        // Values: 4 heads x 3 vectors of columns in registers, summed key by key; a panel of
+        // columns serves the whole group. Where the panels do not come out even, the last one overlaps.
+        %panel = arith.constant 24 : index
+        %last_panel = arith.constant 488 : index
+        %heads_at_once = arith.constant 4 : index
+        %terms = arith.divui %key_end, %c1 : index
+        scf.for %panel_start = %c0 to %nope step %panel {
+          %d0 = arith.minui %panel_start, %last_panel : index
+          %columns1 = arith.constant 8 : index
+          %d1 = arith.addi %d0, %columns1 : index
+          %columns2 = arith.constant 16 : index
+          %d2 = arith.addi %d0, %columns2 : index
+          scf.for %h = %c0 to %group step %heads_at_once {
+            %head_place0 = arith.constant 0 : index
+            %h0 = arith.addi %h, %head_place0 : index
+            %head0 = arith.addi %first_head, %h0 : index
+            %head_place1 = arith.constant 1 : index
+            %h1 = arith.addi %h, %head_place1 : index
+            %head1 = arith.addi %first_head, %h1 : index
+            %head_place2 = arith.constant 2 : index
+            %h2 = arith.addi %h, %head_place2 : index
+            %head2 = arith.addi %first_head, %h2 : index
+            %head_place3 = arith.constant 3 : index
+            %h3 = arith.addi %h, %head_place3 : index
+            %head3 = arith.addi %first_head, %h3 : index
+            %sums:12 = scf.for %k = %c0 to %terms step %c1
+                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+              %value0 = vector.load %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+              %value1 = vector.load %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+              %value2 = vector.load %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
+              %weight0 = memref.load %scores[%k, %h0] : memref<258x16xf32>
+              %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
+            %next0 = math.fma %value0, %weight_lanes0, %sum0 : vector<8xf32>
+
+            %next1 = math.fma %value1, %weight_lanes0, %sum1 : vector<8xf32>
+
+            %next2 = math.fma %value2, %weight_lanes0, %sum2 : vector<8xf32>
+
+              %weight1 = memref.load %scores[%k, %h1] : memref<258x16xf32>
+              %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
+            %next3 = math.fma %value0, %weight_lanes1, %sum3 : vector<8xf32>
+
+            %next4 = math.fma %value1, %weight_lanes1, %sum4 : vector<8xf32>
+
+            %next5 = math.fma %value2, %weight_lanes1, %sum5 : vector<8xf32>
+
+              %weight2 = memref.load %scores[%k, %h2] : memref<258x16xf32>
+              %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
+            %next6 = math.fma %value0, %weight_lanes2, %sum6 : vector<8xf32>
+
+            %next7 = math.fma %value1, %weight_lanes2, %sum7 : vector<8xf32>
+
+            %next8 = math.fma %value2, %weight_lanes2, %sum8 : vector<8xf32>
+
+              %weight3 = memref.load %scores[%k, %h3] : memref<258x16xf32>
+              %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
+            %next9 = math.fma %value0, %weight_lanes3, %sum9 : vector<8xf32>
+
+            %next10 = math.fma %value1, %weight_lanes3, %sum10 : vector<8xf32>
+
+            %next11 = math.fma %value2, %weight_lanes3, %sum11 : vector<8xf32>
+
+              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+            }
+            %descaled0_0 = arith.mulf %sums#0, %descale_lanes : vector<8xf32>
+            vector.store %descaled0_0, %values[%item, %head0, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled0_1 = arith.mulf %sums#1, %descale_lanes : vector<8xf32>
+            vector.store %descaled0_1, %values[%item, %head0, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled0_2 = arith.mulf %sums#2, %descale_lanes : vector<8xf32>
+            vector.store %descaled0_2, %values[%item, %head0, %d2] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled1_0 = arith.mulf %sums#3, %descale_lanes : vector<8xf32>
+            vector.store %descaled1_0, %values[%item, %head1, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled1_1 = arith.mulf %sums#4, %descale_lanes : vector<8xf32>
+            vector.store %descaled1_1, %values[%item, %head1, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled1_2 = arith.mulf %sums#5, %descale_lanes : vector<8xf32>
+            vector.store %descaled1_2, %values[%item, %head1, %d2] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled2_0 = arith.mulf %sums#6, %descale_lanes : vector<8xf32>
+            vector.store %descaled2_0, %values[%item, %head2, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled2_1 = arith.mulf %sums#7, %descale_lanes : vector<8xf32>
+            vector.store %descaled2_1, %values[%item, %head2, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled2_2 = arith.mulf %sums#8, %descale_lanes : vector<8xf32>
+            vector.store %descaled2_2, %values[%item, %head2, %d2] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled3_0 = arith.mulf %sums#9, %descale_lanes : vector<8xf32>
+            vector.store %descaled3_0, %values[%item, %head3, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled3_1 = arith.mulf %sums#10, %descale_lanes : vector<8xf32>
+            vector.store %descaled3_1, %values[%item, %head3, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled3_2 = arith.mulf %sums#11, %descale_lanes : vector<8xf32>
+            vector.store %descaled3_2, %values[%item, %head3, %d2] : memref<?x21x512xf32>, vector<8xf32>
+
+          }
+        }
+      }
+      return
+    }
+  }
+}
+
+// Partial results: sum of exp2(score - maximum) * value, the maximum (scores carry log2(e)), and the sum of the weights.
+func.func @attend(
+  %query_rows: !query_rows,
+  %ori_kv: !kv,
+  %cmp_kv: !kv,
+  %cmp_indices: !indices_rows,
+  %ranges: !ranges, %descales: !descales, %scale: f32, %items: !items
+) -> (!partial, !per_head, !per_head) attributes {iree.reflection = {}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %zero_i32 = arith.constant 0 : i32
+  %one_i32 = arith.constant 1 : i32
+  %masked = arith.constant -1 : i32
+  %zero = arith.constant 0.0 : f32
+  %zero_query_dtype = arith.constant 0.0 : bf16
+  %minus_infinity = arith.constant 0xFF800000 : f32
+  %infinity = arith.constant 0x7F800000 : f32
+  %log2_e = arith.constant 1.44269504 : f32
+  // The 256 values of hifloat8: exact on every target, NaN codes included.
+  %code_table = arith.constant dense<[0x00000000, 0x34800000, 0x35000000, 0x35800000, 0x36000000, 0x36800000, 0x37000000, 0x37800000, 0x3F800000, 0x3F900000, 0x3FA00000, 0x3FB00000, 0x3FC00000, 0x3FD00000, 0x3FE00000, 0x3FF00000, 0x40000000, 0x40100000, 0x40200000, 0x40300000, 0x40400000, 0x40500000, 0x40600000, 0x40700000, 0x3F000000, 0x3F100000, 0x3F200000, 0x3F300000, 0x3F400000, 0x3F500000, 0x3F600000, 0x3F700000, 0x40800000, 0x40900000, 0x40A00000, 0x40B00000, 0x40C00000, 0x40D00000, 0x40E00000, 0x40F00000, 0x41000000, 0x41100000, 0x41200000, 0x41300000, 0x41400000, 0x41500000, 0x41600000, 0x41700000, 0x3E800000, 0x3E900000, 0x3EA00000, 0x3EB00000, 0x3EC00000, 0x3ED00000, 0x3EE00000, 0x3EF00000, 0x3E000000, 0x3E100000, 0x3E200000, 0x3E300000, 0x3E400000, 0x3E500000, 0x3E600000, 0x3E700000, 0x41800000, 0x41A00000, 0x41C00000, 0x41E00000, 0x42000000, 0x42200000, 0x42400000, 0x42600000, 0x42800000, 0x42A00000, 0x42C00000, 0x42E00000, 0x43000000, 0x43200000, 0x43400000, 0x43600000, 0x3D800000, 0x3DA00000, 0x3DC00000, 0x3DE00000, 0x3D000000, 0x3D200000, 0x3D400000, 0x3D600000, 0x3C800000, 0x3CA00000, 0x3CC00000, 0x3CE00000, 0x3C000000, 0x3C200000, 0x3C400000, 0x3C600000, 0x43800000, 0x43C00000, 0x44000000, 0x44400000, 0x44800000, 0x44C00000, 0x45000000, 0x45400000, 0x45800000, 0x45C00000, 0x46000000, 0x46400000, 0x46800000, 0x46C00000, 0x47000000, 0x7F800000, 0x3B800000, 0x3BC00000, 0x3B000000, 0x3B400000, 0x3A800000, 0x3AC00000, 0x3A000000, 0x3A400000, 0x39800000, 0x39C00000, 0x39000000, 0x39400000, 0x38800000, 0x38C00000, 0x38000000, 0x38400000, 0x7FC00000, 0xB4800000, 0xB5000000, 0xB5800000, 0xB6000000, 0xB6800000, 0xB7000000, 0xB7800000, 0xBF800000, 0xBF900000, 0xBFA00000, 0xBFB00000, 0xBFC00000, 0xBFD00000, 0xBFE00000, 0xBFF00000, 0xC0000000, 0xC0100000, 0xC0200000, 0xC0300000, 0xC0400000, 0xC0500000, 0xC0600000, 0xC0700000, 0xBF000000, 0xBF100000, 0xBF200000, 0xBF300000, 0xBF400000, 0xBF500000, 0xBF600000, 0xBF700000, 0xC0800000, 0xC0900000, 0xC0A00000, 0xC0B00000, 0xC0C00000, 0xC0D00000, 0xC0E00000, 0xC0F00000, 0xC1000000, 0xC1100000, 0xC1200000, 0xC1300000, 0xC1400000, 0xC1500000, 0xC1600000, 0xC1700000, 0xBE800000, 0xBE900000, 0xBEA00000, 0xBEB00000, 0xBEC00000, 0xBED00000, 0xBEE00000, 0xBEF00000, 0xBE000000, 0xBE100000, 0xBE200000, 0xBE300000, 0xBE400000, 0xBE500000, 0xBE600000, 0xBE700000, 0xC1800000, 0xC1A00000, 0xC1C00000, 0xC1E00000, 0xC2000000, 0xC2200000, 0xC2400000, 0xC2600000, 0xC2800000, 0xC2A00000, 0xC2C00000, 0xC2E00000, 0xC3000000, 0xC3200000, 0xC3400000, 0xC3600000, 0xBD800000, 0xBDA00000, 0xBDC00000, 0xBDE00000, 0xBD000000, 0xBD200000, 0xBD400000, 0xBD600000, 0xBC800000, 0xBCA00000, 0xBCC00000, 0xBCE00000, 0xBC000000, 0xBC200000, 0xBC400000, 0xBC600000, 0xC3800000, 0xC3C00000, 0xC4000000, 0xC4400000, 0xC4800000, 0xC4C00000, 0xC5000000, 0xC5400000, 0xC5800000, 0xC5C00000, 0xC6000000, 0xC6400000, 0xC6800000, 0xC6C00000, 0xC7000000, 0xFF800000, 0xBB800000, 0xBBC00000, 0xBB000000, 0xBB400000, 0xBA800000, 0xBAC00000, 0xBA000000, 0xBA400000, 0xB9800000, 0xB9C00000, 0xB9000000, 0xB9400000, 0xB8800000, 0xB8C00000, 0xB8000000, 0xB8400000]> : tensor<256xf32>
+
+  %count = tensor.dim %items, %c0 : !items
+  %ori_cache = tensor.cast %ori_kv : !kv to !cache
+
+  %cmp_cache = tensor.cast %cmp_kv : !kv to !cache
+  %cmp_selected = tensor.dim %cmp_indices, %c1 : !indices_rows
+  %cmp_last_selected = arith.subi %cmp_selected, %c1 : index
+
+  // A row's blocks: those of the original part, then those of the compressed one.
+  %item_parts_empty = tensor.empty(%count) : !item_parts
+  %item_descales_empty = tensor.empty(%count) : !per_item
+  %item_parts_computed, %item_descales_computed = linalg.generic {
+    indexing_maps = [#item, #item], iterator_types = ["parallel"]
+  } outs(%item_parts_empty, %item_descales_empty : !item_parts, !per_item) {
+  ^bb0(%unused_p: i32, %unused_d: f32):
+    %item = linalg.index 0 : index
+    %query_row_i32 = tensor.extract %items[%item, %c0] : !items
+    %block_i32 = tensor.extract %items[%item, %c2] : !items
+    %query_row = arith.index_cast %query_row_i32 : i32 to index
+    %c6 = arith.constant 6 : index
+    %ori_blocks = tensor.extract %ranges[%query_row, %c6] : !ranges
+    %in_cmp = arith.cmpi sge, %block_i32, %ori_blocks : i32
+    %part_i32 = arith.select %in_cmp, %one_i32, %zero_i32 : i32
+    %ori_descale = tensor.extract %descales[%c0] : !descales
+    %cmp_descale = tensor.extract %descales[%c1] : !descales
+    %descale = arith.select %in_cmp, %cmp_descale, %ori_descale : f32
+    linalg.yield %part_i32, %descale : i32, f32
+  } -> (!item_parts, !per_item)
+  %item_parts = iree_tensor_ext.compute_barrier.start %item_parts_computed : !item_parts{%count} -> !item_parts
+  %item_descales = iree_tensor_ext.compute_barrier.start %item_descales_computed : !per_item{%count} -> !per_item
+
+  // The cache row behind each key slot of an item, or -1: nothing there that the row attends to.
+  %slots_empty = tensor.empty(%count) : !item_keys
+  %slots_computed = linalg.generic {
+    indexing_maps = [#item_keys], iterator_types = ["parallel", "parallel"]
+  } outs(%slots_empty : !item_keys) {
+  ^bb0(%unused: i32):
+    %item = linalg.index 0 : index
+    %query_row_i32 = tensor.extract %items[%item, %c0] : !items
+    %batch_i32 = tensor.extract %items[%item, %c1] : !items
+    %block_i32 = tensor.extract %items[%item, %c2] : !items
+    %query_row = arith.index_cast %query_row_i32 : i32 to index
+    %batch = arith.index_cast %batch_i32 : i32 to index
+    %part_i32 = tensor.extract %item_parts[%item] : !item_parts
+    %in_cmp = arith.cmpi ne, %part_i32, %zero_i32 : i32
+    %c6 = arith.constant 6 : index
+    %ori_blocks = tensor.extract %ranges[%query_row, %c6] : !ranges
+    %blocks_before = arith.select %in_cmp, %ori_blocks, %zero_i32 : i32
+    %part_block_i32 = arith.subi %block_i32, %blocks_before : i32
+
+    %key_block = arith.constant 256 : index
+    %block = arith.index_cast %part_block_i32 : i32 to index
+    %block_start = arith.muli %block, %key_block : index
+    %in_block = linalg.index 1 : index
+    %slot = arith.addi %block_start, %in_block : index
+    %ori_kv_start_at = arith.constant 0 : index
+    %ori_kv_start = tensor.extract %ranges[%query_row, %ori_kv_start_at] : !ranges
+    %ori_first_at = arith.constant 1 : index
+    %ori_first = tensor.extract %ranges[%query_row, %ori_first_at] : !ranges
+    %ori_end_at = arith.constant 2 : index
+    %ori_end = tensor.extract %ranges[%query_row, %ori_end_at] : !ranges
+    %ori_slot_i32 = arith.index_cast %slot : index to i32
+    %ori_candidate = arith.addi %ori_slot_i32, %ori_first : i32
+    %ori_not_before = arith.cmpi sge, %ori_candidate, %ori_first : i32
+    %ori_below_end = arith.cmpi slt, %ori_candidate, %ori_end : i32
+    %ori_attended = arith.andi %ori_not_before, %ori_below_end : i1
+    %ori_token = arith.select %ori_attended, %ori_candidate, %zero_i32 : i32
+    %ori_row = arith.addi %ori_kv_start, %ori_token : i32
+
+    %cmp_kv_start_at = arith.constant 3 : index
+    %cmp_kv_start = tensor.extract %ranges[%query_row, %cmp_kv_start_at] : !ranges
+    %cmp_first_at = arith.constant 4 : index
+    %cmp_first = tensor.extract %ranges[%query_row, %cmp_first_at] : !ranges
+    %cmp_end_at = arith.constant 5 : index
+    %cmp_end = tensor.extract %ranges[%query_row, %cmp_end_at] : !ranges
+    %cmp_listed = arith.cmpi ult, %slot, %cmp_selected : index
+    %cmp_place = arith.minui %slot, %cmp_last_selected : index
+    %cmp_id = tensor.extract %cmp_indices[%query_row, %cmp_place] : !indices_rows
+    %cmp_candidate = arith.select %cmp_listed, %cmp_id, %masked : i32
+    %cmp_not_before = arith.cmpi sge, %cmp_candidate, %cmp_first : i32
+    %cmp_below_end = arith.cmpi slt, %cmp_candidate, %cmp_end : i32
+    %cmp_attended = arith.andi %cmp_not_before, %cmp_below_end : i1
+    %cmp_token = arith.select %cmp_attended, %cmp_candidate, %zero_i32 : i32
+    %cmp_row = arith.addi %cmp_kv_start, %cmp_token : i32
+
+    %attended = arith.select %in_cmp, %cmp_attended, %ori_attended : i1
+    %row = arith.select %in_cmp, %cmp_row, %ori_row : i32
+
+
+    %slot_row = arith.select %attended, %row, %masked : i32
+    linalg.yield %slot_row : i32
+  } -> !item_keys
+  // Without the barrier IREE fuses this into each of its users and redoes it for every column.
+  %slots = iree_tensor_ext.compute_barrier.start %slots_computed : !item_keys{%count} -> !item_keys
+  %scale_log2_e = arith.mulf %scale, %log2_e : f32
+  %rows = tensor.dim %query_rows, %c0 : !query_rows
+  %ori_cache_size = tensor.dim %ori_cache, %c0 : !cache
+  %cmp_cache_size = tensor.dim %cmp_cache, %c0 : !cache
+  %values, %maximum, %sum = flow.dispatch @attend_avx2::@items[%count](
+    %query_rows, %ori_cache, %cmp_cache, %item_parts, %item_descales, %code_table, %slots, %items,
+    %rows, %ori_cache_size, %cmp_cache_size, %count, %scale_log2_e
+  ) : (
+    !query_rows{%rows}, !cache{%ori_cache_size}, !cache{%cmp_cache_size}, !item_parts{%count}, !per_item{%count}, tensor<256xf32>, !item_keys{%count}, !items{%count},
+    index, index, index, index, f32
+  ) -> (!partial{%count}, !per_head{%count}, !per_head{%count})
+  return %values, %maximum, %sum : !partial, !per_head, !per_head
+}
+
+// Rows to their outputs and log-sum-exp. %spans: a row's first partial result and how many; %longest: the most any
+// row has. One block at a time and in order, so that a row's bits depend on its own blocks alone.
+func.func @fold(
+  %partial: !partial, %maximum: !per_head, %total: !per_head,
+  %sinks: !sinks,
+  %spans: tensor<?x2xi32>, %longest: i32
+) -> (!folded, !per_head) attributes {iree.reflection = {}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero_i32 = arith.constant 0 : i32
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %minus_infinity = arith.constant 0xFF800000 : f32
+  %infinity = arith.constant 0x7F800000 : f32
+  %log2_e = arith.constant 1.44269504 : f32
+  %ln_2 = arith.constant 0.693147180 : f32
+  %rows = tensor.dim %spans, %c0 : tensor<?x2xi32>
+  %blocks = arith.index_cast %longest : i32 to index
+
+  %per_row_empty = tensor.empty(%rows) : !per_head
+  %values_empty = tensor.empty(%rows) : !partial
+  %first_maximum = linalg.fill ins(%minus_infinity : f32) outs(%per_row_empty : !per_head) -> !per_head
+  %first_total = linalg.fill ins(%zero : f32) outs(%per_row_empty : !per_head) -> !per_head
+  %first_values = linalg.fill ins(%zero : f32) outs(%values_empty : !partial) -> !partial
+  %row_maximum, %row_total, %row_values = scf.for %block = %c0 to %blocks step %c1
+      iter_args(%old_maximum = %first_maximum, %old_total = %first_total, %old_values = %first_values)
+      -> (!per_head, !per_head, !partial) {
+    %block_i32 = arith.index_cast %block : index to i32
+
+    // How much the row so far and the block weigh against the larger maximum of the two.
+    %new_maximum, %new_total, %keep, %add = linalg.generic {
+      indexing_maps = [#row_head, #row_head, #row_head, #row_head, #row_head, #row_head],
+      iterator_types = ["parallel", "parallel"]
+    } ins(%old_maximum, %old_total : !per_head, !per_head)
+      outs(%per_row_empty, %per_row_empty, %per_row_empty, %per_row_empty : !per_head, !per_head, !per_head, !per_head) {
+    ^bb0(%row_m: f32, %row_t: f32, %unused_m: f32, %unused_t: f32, %unused_k: f32, %unused_a: f32):
+      %row = linalg.index 0 : index
+      %head = linalg.index 1 : index
+      %first = tensor.extract %spans[%row, %c0] : tensor<?x2xi32>
+      %count = tensor.extract %spans[%row, %c1] : tensor<?x2xi32>
+      %inside = arith.cmpi slt, %block_i32, %count : i32
+      %offset = arith.select %inside, %block_i32, %zero_i32 : i32
+      %place_i32 = arith.addi %first, %offset : i32
+      %place = arith.index_cast %place_i32 : i32 to index
+      %block_m = tensor.extract %maximum[%place, %head] : !per_head
+      %block_t = tensor.extract %total[%place, %head] : !per_head
+      %larger = arith.maximumf %row_m, %block_m : f32
+      %reference_magnitude = math.absf %larger : f32
+      %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinity : f32
+      %reference = arith.select %reference_is_infinite, %zero, %larger : f32
+      %row_below = arith.subf %row_m, %reference : f32
+      %block_below = arith.subf %block_m, %reference : f32
+      %row_factor = math.exp2 %row_below : f32
+      %block_factor = math.exp2 %block_below : f32
+      %row_share = arith.mulf %row_t, %row_factor : f32
+      %block_share = arith.mulf %block_t, %block_factor : f32
+      %both = arith.addf %row_share, %block_share : f32
+      %next_m = arith.select %inside, %larger, %row_m : f32
+      %next_t = arith.select %inside, %both, %row_t : f32
+      linalg.yield %next_m, %next_t, %row_factor, %block_factor : f32, f32, f32, f32
+    } -> (!per_head, !per_head, !per_head, !per_head)
+
+    %new_values = linalg.generic {
+      indexing_maps = [#row_head_column, #row_head_column_to_head, #row_head_column_to_head, #row_head_column],
+      iterator_types = ["parallel", "parallel", "parallel"]
+    } ins(%old_values, %keep, %add : !partial, !per_head, !per_head) outs(%values_empty : !partial) {
+    ^bb0(%row_v: f32, %row_factor: f32, %block_factor: f32, %unused: f32):
+      %row = linalg.index 0 : index
+      %head = linalg.index 1 : index
+      %column = linalg.index 2 : index
+      %first = tensor.extract %spans[%row, %c0] : tensor<?x2xi32>
+      %count = tensor.extract %spans[%row, %c1] : tensor<?x2xi32>
+      %inside = arith.cmpi slt, %block_i32, %count : i32
+      %offset = arith.select %inside, %block_i32, %zero_i32 : i32
+      %place_i32 = arith.addi %first, %offset : i32
+      %place = arith.index_cast %place_i32 : i32 to index
+      %block_v = tensor.extract %partial[%place, %head, %column] : !partial
+      %row_share = arith.mulf %row_v, %row_factor : f32
+      %block_share = arith.mulf %block_v, %block_factor : f32
+      %both = arith.addf %row_share, %block_share : f32
+      %next_v = arith.select %inside, %both, %row_v : f32
+      linalg.yield %next_v : f32
+    } -> !partial
+    scf.yield %new_maximum, %new_total, %new_values : !per_head, !per_head, !partial
+  }
+
+  // A sink is one more logit, which takes weight and adds no value.
+  %divisor, %end_maximum, %end_total = linalg.generic {
+    indexing_maps = [#row_head, #row_head, #row_head_to_head, #row_head, #row_head, #row_head],
+    iterator_types = ["parallel", "parallel"]
+  } ins(%row_maximum, %row_total, %sinks : !per_head, !per_head, !sinks)
+    outs(%per_row_empty, %per_row_empty, %per_row_empty : !per_head, !per_head, !per_head) {
+  ^bb0(%row_m: f32, %row_t: f32, %sink: f32, %unused_d: f32, %unused_m: f32, %unused_t: f32):
+    %sink_2 = arith.mulf %sink, %log2_e : f32
+    // The values stay as they are, relative to the row's own maximum: a sink that is far above makes them zeros.
+    %no_score = arith.cmpf oeq, %row_m, %minus_infinity : f32
+    %own = arith.select %no_score, %sink_2, %row_m : f32
+      %own_reference_magnitude = math.absf %own : f32
+      %own_reference_is_infinite = arith.cmpf oeq, %own_reference_magnitude, %infinity : f32
+      %own_reference = arith.select %own_reference_is_infinite, %zero, %own : f32
+    %sink_above = arith.subf %sink_2, %own_reference : f32
+    %sink_share = math.exp2 %sink_above : f32
+    %all = arith.addf %row_t, %sink_share : f32
+    // The log-sum-exp is relative to the larger of the two, which does not overflow.
+    %larger = arith.maximumf %row_m, %sink_2 : f32
+      %reference_magnitude = math.absf %larger : f32
+      %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinity : f32
+      %reference = arith.select %reference_is_infinite, %zero, %larger : f32
+    %row_below = arith.subf %row_m, %reference : f32
+    %sink_below = arith.subf %sink_2, %reference : f32
+    %row_factor = math.exp2 %row_below : f32
+    %sink_weight = math.exp2 %sink_below : f32
+    %row_weight = arith.mulf %row_t, %row_factor : f32
+    %both = arith.addf %row_weight, %sink_weight : f32
+    linalg.yield %all, %larger, %both : f32, f32, f32
+  } -> (!per_head, !per_head, !per_head)
+
+  %out_empty = tensor.empty(%rows) : !folded
+  %out = linalg.generic {
+    indexing_maps = [#row_head_column, #row_head_column_to_head, #row_head_column],
+    iterator_types = ["parallel", "parallel", "parallel"]
+  } ins(%row_values, %divisor : !partial, !per_head) outs(%out_empty : !folded) {
+  ^bb0(%value: f32, %weight_sum: f32, %unused: bf16):
+    %quotient = arith.divf %value, %weight_sum : f32
+    %rounded = arith.truncf %quotient : f32 to bf16
+    linalg.yield %rounded : bf16
+  } -> !folded
+
+  %lse = linalg.generic {
+    indexing_maps = [#row_head, #row_head, #row_head], iterator_types = ["parallel", "parallel"]
+  } ins(%end_maximum, %end_total : !per_head, !per_head) outs(%per_row_empty : !per_head) {
+  ^bb0(%largest: f32, %weight_sum: f32, %unused: f32):
+    %log2_sum = math.log2 %weight_sum : f32
+    %lse_2 = arith.addf %largest, %log2_sum : f32
+    %lse_e = arith.mulf %lse_2, %ln_2 : f32
+    linalg.yield %lse_e : f32
+  } -> !per_head
+  return %out, %lse : !folded, !per_head
+}
+}

@@ -1,0 +1,1132 @@
+!query = tensor<?x?x16x576xbf16>
+!query_rows = tensor<?x16x576xbf16>
+!key = tensor<?x?x656xi8>
+!cache = tensor<?x656xi8>
+!cache_as_query_dtype = tensor<?x328xbf16>
+!cache_as_f32 = tensor<?x164xf32>
+!indices = tensor<?x?x?xi32>
+!indices_rows = tensor<?x?xi32>
+!lengths = tensor<?xi32>
+!item_query_nope = tensor<?x16x512xbf16>
+!item_query_rope = tensor<?x16x64xbf16>
+!item_rope = tensor<?x256x64xbf16>
+!items = tensor<?x3xi32> // query row, batch, key block of the row
+!item_keys = tensor<?x256xi32>
+!item_query = tensor<?x16x576xbf16>
+!item_nope = tensor<?x256x512xbf16>
+!item_scores = tensor<?x16x256xf32>
+!item_weights = tensor<?x16x256xbf16>
+!item_partial = tensor<?x16x512xf32>
+!item_per_head = tensor<?x16xf32>
+!partial = tensor<?x16x512xf32>
+!per_item = tensor<?xf32>
+!per_head = tensor<?x16xf32>
+!sinks = tensor<16xf32>
+!folded = tensor<?x16x512xbf16>
+
+#item_keys = affine_map<(w, k) -> (w, k)>
+#item_head_key = affine_map<(w, h, k) -> (w, h, k)>
+#item_head_key_to_item = affine_map<(w, h, k) -> (w)>
+#item_head_key_to_key = affine_map<(w, h, k) -> (w, k)>
+#item_head_key_to_head = affine_map<(w, h, k) -> (w, h)>
+#item_key_column = affine_map<(w, k, d) -> (w, k, d)>
+#item_key_column_to_key = affine_map<(w, k, d) -> (w, k)>
+#row_head = affine_map<(r, h) -> (r, h)>
+#row_head_column = affine_map<(r, h, d) -> (r, h, d)>
+#row_head_column_to_head = affine_map<(r, h, d) -> (r, h)>
+#row_head_to_head = affine_map<(r, h) -> (h)>
+
+module @kv_quant_sparse_flash_attention_layout_q_BSND_layout_kv_BSND_dtype_q_bfloat16_dtype_kv_float8_e4m3_heads_16_sparse_block_1_sparse_mode_3_byte_order_ascend {
+
+stream.executable private @attend_avx512_bf16 {
+  stream.executable.export public @items workgroups(%items: index) -> (index, index, index) {
+    %c1 = arith.constant 1 : index
+    stream.return %items, %c1, %c1 : index, index, index
+  }
+  builtin.module {
+    func.func @items(
+      %query_binding: !stream.binding, %cache_binding: !stream.binding,
+      %table_binding: !stream.binding,
+
+      %slots_binding: !stream.binding, %items_binding: !stream.binding,
+      %rows: index, %cache_size: index,
+      %count: index, %scale_log2_e: f32,
+      %values_binding: !stream.binding, %maximum_binding: !stream.binding, %total_binding: !stream.binding
+    ) attributes {translation_info = #iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %c4 = arith.constant 4 : index
+      %c8 = arith.constant 8 : index
+      %lanes = arith.constant 16 : index
+      %columns = arith.constant 288 : index
+      %nope = arith.constant 512 : index
+      %key_block = arith.constant 256 : index
+      %key_step = arith.constant 16 : index
+      %zero_i32 = arith.constant 0 : i32
+      %masked = arith.constant -1 : i32
+      %zero = arith.constant 0.0 : f32
+      %minus_infinity = arith.constant 0xFF800000 : f32
+      %no_elements = arith.constant dense<0> : vector<16xi32>
+      %zeros = arith.constant dense<0.0> : vector<16xf32>
+      %minus_infinities = arith.constant dense<0xFF800000> : vector<16xf32>
+      %infinities = arith.constant dense<0x7F800000> : vector<16xf32>
+      %least_power = arith.constant dense<-126.0> : vector<16xf32>
+      %largest_power = arith.constant dense<127.0> : vector<16xf32>
+      %rounder = arith.constant dense<12582912.0> : vector<16xf32>
+      %exp2_0 = arith.constant dense<1.0> : vector<16xf32>
+      %exp2_1 = arith.constant dense<0.693147180559945> : vector<16xf32>
+      %exp2_2 = arith.constant dense<0.240226506959101> : vector<16xf32>
+      %exp2_3 = arith.constant dense<0.0555041086648216> : vector<16xf32>
+      %exp2_4 = arith.constant dense<0.00961812910762848> : vector<16xf32>
+      %exp2_5 = arith.constant dense<0.00133335581464284> : vector<16xf32>
+      %exp2_6 = arith.constant dense<0.000154035303933816> : vector<16xf32>
+      %ones_i32 = arith.constant dense<1> : vector<16xi32>
+      %sixteens = arith.constant dense<16> : vector<16xi32>
+      %mantissa_bits = arith.constant dense<23> : vector<16xi32>
+      %half_of_bfloat16 = arith.constant dense<0x7FFF> : vector<16xi32>
+      %upper_half = arith.constant dense<0xFFFF0000> : vector<16xi32>
+      %half_sixteens = arith.constant dense<16> : vector<8xi32>
+
+      %slots = stream.binding.subspan %slots_binding[%c0] : !stream.binding -> memref<?x256xi32>{%count}
+      %items = stream.binding.subspan %items_binding[%c0] : !stream.binding -> memref<?x3xi32>{%count}
+      %values = stream.binding.subspan %values_binding[%c0] : !stream.binding -> memref<?x16x512xf32>{%count}
+      %maxima = stream.binding.subspan %maximum_binding[%c0] : !stream.binding -> memref<?x16xf32>{%count}
+      %totals = stream.binding.subspan %total_binding[%c0] : !stream.binding -> memref<?x16xf32>{%count}
+      %item = stream.dispatch.workgroup.id[0] : index
+      %query_row_i32 = memref.load %items[%item, %c0] : memref<?x3xi32>
+      %query_row = arith.index_cast %query_row_i32 : i32 to index
+      %tile = arith.constant 128 : index
+      %width = arith.constant 576 : index
+      %rope_at = arith.constant 256 : index
+      %scale_at = arith.constant 640 : index
+      %query = stream.binding.subspan %query_binding[%c0] : !stream.binding -> memref<?x16x576xi16>{%rows}
+      %cache = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x656xi8>{%cache_size}
+      %cache_short = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x328xi16>{%cache_size}
+      %code_table = stream.binding.subspan %table_binding[%c0] : !stream.binding -> memref<256xf32>
+      %score_factor = arith.addf %scale_log2_e, %zero : f32
+      %score_factor_lanes = vector.broadcast %score_factor : f32 to vector<16xf32>
+
+      // Key slots behind the last one that the row attends to cost nothing.
+      %last = scf.for %k = %c0 to %key_block step %c1 iter_args(%so_far = %c0) -> (index) {
+        %slot = memref.load %slots[%item, %k] : memref<?x256xi32>
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        %behind = arith.addi %k, %c1 : index
+        %next = arith.select %attended, %behind, %so_far : index
+        scf.yield %next : index
+      }
+      %key_steps = arith.ceildivui %last, %key_step : index
+      %key_end = arith.muli %key_steps, %key_step : index
+
+      // Gather and dequantise. A masked slot is zeros.
+      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x304xi32>
+      scf.for %k = %c0 to %key_end step %c1 {
+        %in_block = arith.cmpi ult, %k, %key_block : index
+        %slot_place = arith.select %in_block, %k, %c0 : index
+        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+        %slot = arith.select %in_block, %slot_any, %masked : i32
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        scf.if %attended {
+          %row = arith.index_cast %slot : i32 to index
+          scf.for %t = %c0 to %c4 step %c1 {
+            %scale_offset = arith.muli %t, %c4 : index
+            %scale_column = arith.addi %scale_at, %scale_offset : index
+            %scale_bytes = vector.load %cache[%row, %scale_column] : memref<?x656xi8>, vector<4xi8>
+            %scale_vector = vector.bitcast %scale_bytes : vector<4xi8> to vector<1xf32>
+            %tile_scale = vector.extract %scale_vector[0] : f32 from vector<1xf32>
+            %tile_scale_lanes = vector.broadcast %tile_scale : f32 to vector<16xf32>
+            %tile_start = arith.muli %t, %tile : index
+            %tile_end = arith.addi %tile_start, %tile : index
+            scf.for %d = %tile_start to %tile_end step %lanes {
+              %codes = vector.load %cache[%row, %d] : memref<?x656xi8>, vector<16xi8>
+              %code_indices = arith.extui %codes : vector<16xi8> to vector<16xi32>
+              %all_lanes = arith.constant dense<true> : vector<16xi1>
+              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
+                : memref<256xf32>, vector<16xi32>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+
+              %scaled = arith.mulf %decoded, %tile_scale_lanes : vector<16xf32>
+          %scaled_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%scaled) : (vector<16xf32>) -> vector<16xbf16>
+          %scaled_short = vector.bitcast %scaled_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %scaled_short_pairs = vector.bitcast %scaled_short : vector<16xi16> to vector<8xi32>
+          %scaled_short_column = arith.divui %d, %c2 : index
+          vector.store %scaled_short_pairs, %keys[%k, %scaled_short_column] : memref<256x304xi32>, vector<8xi32>
+
+
+            }
+          }
+          scf.for %d = %nope to %width step %lanes {
+            %in_rope = arith.subi %d, %nope : index
+            %rope_column = arith.addi %rope_at, %in_rope : index
+            %stored = vector.load %cache_short[%row, %rope_column] : memref<?x328xi16>, vector<16xi16>
+          %stored_pairs = vector.bitcast %stored : vector<16xi16> to vector<8xi32>
+          %stored_column = arith.divui %d, %c2 : index
+          vector.store %stored_pairs, %keys[%k, %stored_column] : memref<256x304xi32>, vector<8xi32>
+
+          }
+        } else {
+          scf.for %column = %c0 to %columns step %lanes {
+            vector.store %no_elements, %keys[%k, %column] : memref<256x304xi32>, vector<16xi32>
+          }
+        }
+      }
+
+      // Key after key is what Q.K reads; P.V reads the same column of two keys at a time.
+      %paired = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<128x528xi32>
+      scf.for %k = %c0 to %key_end step %c2 {
+        %k_next = arith.addi %k, %c1 : index
+        %pair = arith.divui %k, %c2 : index
+        scf.for %d = %c0 to %nope step %lanes {
+          %column = arith.divui %d, %c2 : index
+          %even = vector.load %keys[%k, %column] : memref<256x304xi32>, vector<8xi32>
+          %odd = vector.load %keys[%k_next, %column] : memref<256x304xi32>, vector<8xi32>
+          %both_even_short = vector.bitcast %even : vector<8xi32> to vector<16xi16>
+          %both_even = arith.extui %both_even_short : vector<16xi16> to vector<16xi32>
+          %both_odd_short = vector.bitcast %odd : vector<8xi32> to vector<16xi16>
+          %both_odd = arith.extui %both_odd_short : vector<16xi16> to vector<16xi32>
+          %both_odd_upper = arith.shli %both_odd, %sixteens : vector<16xi32>
+          %both = arith.ori %both_even, %both_odd_upper : vector<16xi32>
+          vector.store %both, %paired[%pair, %d] : memref<128x528xi32>, vector<16xi32>
+        }
+      }
+      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x16xf32>
+      %weights = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<128x16xi32>
+      %query_rows = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<16x304xi32>
+      %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<288x16xi32>
+      %heads = arith.constant 16 : index
+      %group = arith.constant 16 : index
+      %last_group = arith.constant 0 : index
+      scf.for %group_start = %c0 to %heads step %group {
+        // Where the groups do not come out even, the last one does some heads of the one before again.
+        %first_head = arith.minui %group_start, %last_group : index
+
+        // The group's queries, column by column.
+        scf.for %h = %c0 to %group step %c1 {
+          %head = arith.addi %first_head, %h : index
+          scf.for %d = %c0 to %width step %lanes {
+            %stored = vector.load %query[%query_row, %head, %d] : memref<?x16x576xi16>, vector<16xi16>
+          %stored_pairs = vector.bitcast %stored : vector<16xi16> to vector<8xi32>
+          %stored_column = arith.divui %d, %c2 : index
+          vector.store %stored_pairs, %query_rows[%h, %stored_column] : memref<16x304xi32>, vector<8xi32>
+
+          }
+        }
+        scf.for %h = %c0 to %group step %lanes {
+          scf.for %d = %c0 to %columns step %lanes {
+            %place0 = arith.constant 0 : index
+            %h0 = arith.addi %h, %place0 : index
+            %by_head0 = vector.load %query_rows[%h0, %d] : memref<16x304xi32>, vector<16xi32>
+            %place1 = arith.constant 1 : index
+            %h1 = arith.addi %h, %place1 : index
+            %by_head1 = vector.load %query_rows[%h1, %d] : memref<16x304xi32>, vector<16xi32>
+            %place2 = arith.constant 2 : index
+            %h2 = arith.addi %h, %place2 : index
+            %by_head2 = vector.load %query_rows[%h2, %d] : memref<16x304xi32>, vector<16xi32>
+            %place3 = arith.constant 3 : index
+            %h3 = arith.addi %h, %place3 : index
+            %by_head3 = vector.load %query_rows[%h3, %d] : memref<16x304xi32>, vector<16xi32>
+            %place4 = arith.constant 4 : index
+            %h4 = arith.addi %h, %place4 : index
+            %by_head4 = vector.load %query_rows[%h4, %d] : memref<16x304xi32>, vector<16xi32>
+            %place5 = arith.constant 5 : index
+            %h5 = arith.addi %h, %place5 : index
+            %by_head5 = vector.load %query_rows[%h5, %d] : memref<16x304xi32>, vector<16xi32>
+            %place6 = arith.constant 6 : index
+            %h6 = arith.addi %h, %place6 : index
+            %by_head6 = vector.load %query_rows[%h6, %d] : memref<16x304xi32>, vector<16xi32>
+            %place7 = arith.constant 7 : index
+            %h7 = arith.addi %h, %place7 : index
+            %by_head7 = vector.load %query_rows[%h7, %d] : memref<16x304xi32>, vector<16xi32>
+            %place8 = arith.constant 8 : index
+            %h8 = arith.addi %h, %place8 : index
+            %by_head8 = vector.load %query_rows[%h8, %d] : memref<16x304xi32>, vector<16xi32>
+            %place9 = arith.constant 9 : index
+            %h9 = arith.addi %h, %place9 : index
+            %by_head9 = vector.load %query_rows[%h9, %d] : memref<16x304xi32>, vector<16xi32>
+            %place10 = arith.constant 10 : index
+            %h10 = arith.addi %h, %place10 : index
+            %by_head10 = vector.load %query_rows[%h10, %d] : memref<16x304xi32>, vector<16xi32>
+            %place11 = arith.constant 11 : index
+            %h11 = arith.addi %h, %place11 : index
+            %by_head11 = vector.load %query_rows[%h11, %d] : memref<16x304xi32>, vector<16xi32>
+            %place12 = arith.constant 12 : index
+            %h12 = arith.addi %h, %place12 : index
+            %by_head12 = vector.load %query_rows[%h12, %d] : memref<16x304xi32>, vector<16xi32>
+            %place13 = arith.constant 13 : index
+            %h13 = arith.addi %h, %place13 : index
+            %by_head13 = vector.load %query_rows[%h13, %d] : memref<16x304xi32>, vector<16xi32>
+            %place14 = arith.constant 14 : index
+            %h14 = arith.addi %h, %place14 : index
+            %by_head14 = vector.load %query_rows[%h14, %d] : memref<16x304xi32>, vector<16xi32>
+            %place15 = arith.constant 15 : index
+            %h15 = arith.addi %h, %place15 : index
+            %by_head15 = vector.load %query_rows[%h15, %d] : memref<16x304xi32>, vector<16xi32>
+          %by_column_1_0 = vector.shuffle %by_head0, %by_head1 [0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30] : vector<16xi32>, vector<16xi32>
+          %by_column_1_1 = vector.shuffle %by_head0, %by_head1 [1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_1_2 = vector.shuffle %by_head2, %by_head3 [0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30] : vector<16xi32>, vector<16xi32>
+          %by_column_1_3 = vector.shuffle %by_head2, %by_head3 [1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_1_4 = vector.shuffle %by_head4, %by_head5 [0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30] : vector<16xi32>, vector<16xi32>
+          %by_column_1_5 = vector.shuffle %by_head4, %by_head5 [1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_1_6 = vector.shuffle %by_head6, %by_head7 [0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30] : vector<16xi32>, vector<16xi32>
+          %by_column_1_7 = vector.shuffle %by_head6, %by_head7 [1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_1_8 = vector.shuffle %by_head8, %by_head9 [0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30] : vector<16xi32>, vector<16xi32>
+          %by_column_1_9 = vector.shuffle %by_head8, %by_head9 [1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_1_10 = vector.shuffle %by_head10, %by_head11 [0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30] : vector<16xi32>, vector<16xi32>
+          %by_column_1_11 = vector.shuffle %by_head10, %by_head11 [1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_1_12 = vector.shuffle %by_head12, %by_head13 [0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30] : vector<16xi32>, vector<16xi32>
+          %by_column_1_13 = vector.shuffle %by_head12, %by_head13 [1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_1_14 = vector.shuffle %by_head14, %by_head15 [0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30] : vector<16xi32>, vector<16xi32>
+          %by_column_1_15 = vector.shuffle %by_head14, %by_head15 [1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_2_0 = vector.shuffle %by_column_1_0, %by_column_1_2 [0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29] : vector<16xi32>, vector<16xi32>
+          %by_column_2_2 = vector.shuffle %by_column_1_0, %by_column_1_2 [2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_2_1 = vector.shuffle %by_column_1_1, %by_column_1_3 [0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29] : vector<16xi32>, vector<16xi32>
+          %by_column_2_3 = vector.shuffle %by_column_1_1, %by_column_1_3 [2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_2_4 = vector.shuffle %by_column_1_4, %by_column_1_6 [0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29] : vector<16xi32>, vector<16xi32>
+          %by_column_2_6 = vector.shuffle %by_column_1_4, %by_column_1_6 [2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_2_5 = vector.shuffle %by_column_1_5, %by_column_1_7 [0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29] : vector<16xi32>, vector<16xi32>
+          %by_column_2_7 = vector.shuffle %by_column_1_5, %by_column_1_7 [2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_2_8 = vector.shuffle %by_column_1_8, %by_column_1_10 [0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29] : vector<16xi32>, vector<16xi32>
+          %by_column_2_10 = vector.shuffle %by_column_1_8, %by_column_1_10 [2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_2_9 = vector.shuffle %by_column_1_9, %by_column_1_11 [0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29] : vector<16xi32>, vector<16xi32>
+          %by_column_2_11 = vector.shuffle %by_column_1_9, %by_column_1_11 [2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_2_12 = vector.shuffle %by_column_1_12, %by_column_1_14 [0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29] : vector<16xi32>, vector<16xi32>
+          %by_column_2_14 = vector.shuffle %by_column_1_12, %by_column_1_14 [2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_2_13 = vector.shuffle %by_column_1_13, %by_column_1_15 [0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29] : vector<16xi32>, vector<16xi32>
+          %by_column_2_15 = vector.shuffle %by_column_1_13, %by_column_1_15 [2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_4_0 = vector.shuffle %by_column_2_0, %by_column_2_4 [0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27] : vector<16xi32>, vector<16xi32>
+          %by_column_4_4 = vector.shuffle %by_column_2_0, %by_column_2_4 [4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_4_1 = vector.shuffle %by_column_2_1, %by_column_2_5 [0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27] : vector<16xi32>, vector<16xi32>
+          %by_column_4_5 = vector.shuffle %by_column_2_1, %by_column_2_5 [4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_4_2 = vector.shuffle %by_column_2_2, %by_column_2_6 [0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27] : vector<16xi32>, vector<16xi32>
+          %by_column_4_6 = vector.shuffle %by_column_2_2, %by_column_2_6 [4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_4_3 = vector.shuffle %by_column_2_3, %by_column_2_7 [0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27] : vector<16xi32>, vector<16xi32>
+          %by_column_4_7 = vector.shuffle %by_column_2_3, %by_column_2_7 [4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_4_8 = vector.shuffle %by_column_2_8, %by_column_2_12 [0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27] : vector<16xi32>, vector<16xi32>
+          %by_column_4_12 = vector.shuffle %by_column_2_8, %by_column_2_12 [4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_4_9 = vector.shuffle %by_column_2_9, %by_column_2_13 [0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27] : vector<16xi32>, vector<16xi32>
+          %by_column_4_13 = vector.shuffle %by_column_2_9, %by_column_2_13 [4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_4_10 = vector.shuffle %by_column_2_10, %by_column_2_14 [0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27] : vector<16xi32>, vector<16xi32>
+          %by_column_4_14 = vector.shuffle %by_column_2_10, %by_column_2_14 [4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column_4_11 = vector.shuffle %by_column_2_11, %by_column_2_15 [0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27] : vector<16xi32>, vector<16xi32>
+          %by_column_4_15 = vector.shuffle %by_column_2_11, %by_column_2_15 [4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column0 = vector.shuffle %by_column_4_0, %by_column_4_8 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xi32>, vector<16xi32>
+          %by_column8 = vector.shuffle %by_column_4_0, %by_column_4_8 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column1 = vector.shuffle %by_column_4_1, %by_column_4_9 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xi32>, vector<16xi32>
+          %by_column9 = vector.shuffle %by_column_4_1, %by_column_4_9 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column2 = vector.shuffle %by_column_4_2, %by_column_4_10 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xi32>, vector<16xi32>
+          %by_column10 = vector.shuffle %by_column_4_2, %by_column_4_10 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column3 = vector.shuffle %by_column_4_3, %by_column_4_11 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xi32>, vector<16xi32>
+          %by_column11 = vector.shuffle %by_column_4_3, %by_column_4_11 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column4 = vector.shuffle %by_column_4_4, %by_column_4_12 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xi32>, vector<16xi32>
+          %by_column12 = vector.shuffle %by_column_4_4, %by_column_4_12 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column5 = vector.shuffle %by_column_4_5, %by_column_4_13 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xi32>, vector<16xi32>
+          %by_column13 = vector.shuffle %by_column_4_5, %by_column_4_13 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column6 = vector.shuffle %by_column_4_6, %by_column_4_14 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xi32>, vector<16xi32>
+          %by_column14 = vector.shuffle %by_column_4_6, %by_column_4_14 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+          %by_column7 = vector.shuffle %by_column_4_7, %by_column_4_15 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xi32>, vector<16xi32>
+          %by_column15 = vector.shuffle %by_column_4_7, %by_column_4_15 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
+
+            %d0 = arith.addi %d, %place0 : index
+            vector.store %by_column0, %packed[%d0, %h] : memref<288x16xi32>, vector<16xi32>
+            %d1 = arith.addi %d, %place1 : index
+            vector.store %by_column1, %packed[%d1, %h] : memref<288x16xi32>, vector<16xi32>
+            %d2 = arith.addi %d, %place2 : index
+            vector.store %by_column2, %packed[%d2, %h] : memref<288x16xi32>, vector<16xi32>
+            %d3 = arith.addi %d, %place3 : index
+            vector.store %by_column3, %packed[%d3, %h] : memref<288x16xi32>, vector<16xi32>
+            %d4 = arith.addi %d, %place4 : index
+            vector.store %by_column4, %packed[%d4, %h] : memref<288x16xi32>, vector<16xi32>
+            %d5 = arith.addi %d, %place5 : index
+            vector.store %by_column5, %packed[%d5, %h] : memref<288x16xi32>, vector<16xi32>
+            %d6 = arith.addi %d, %place6 : index
+            vector.store %by_column6, %packed[%d6, %h] : memref<288x16xi32>, vector<16xi32>
+            %d7 = arith.addi %d, %place7 : index
+            vector.store %by_column7, %packed[%d7, %h] : memref<288x16xi32>, vector<16xi32>
+            %d8 = arith.addi %d, %place8 : index
+            vector.store %by_column8, %packed[%d8, %h] : memref<288x16xi32>, vector<16xi32>
+            %d9 = arith.addi %d, %place9 : index
+            vector.store %by_column9, %packed[%d9, %h] : memref<288x16xi32>, vector<16xi32>
+            %d10 = arith.addi %d, %place10 : index
+            vector.store %by_column10, %packed[%d10, %h] : memref<288x16xi32>, vector<16xi32>
+            %d11 = arith.addi %d, %place11 : index
+            vector.store %by_column11, %packed[%d11, %h] : memref<288x16xi32>, vector<16xi32>
+            %d12 = arith.addi %d, %place12 : index
+            vector.store %by_column12, %packed[%d12, %h] : memref<288x16xi32>, vector<16xi32>
+            %d13 = arith.addi %d, %place13 : index
+            vector.store %by_column13, %packed[%d13, %h] : memref<288x16xi32>, vector<16xi32>
+            %d14 = arith.addi %d, %place14 : index
+            vector.store %by_column14, %packed[%d14, %h] : memref<288x16xi32>, vector<16xi32>
+            %d15 = arith.addi %d, %place15 : index
+            vector.store %by_column15, %packed[%d15, %h] : memref<288x16xi32>, vector<16xi32>
+          }
+        }
+
+        // Scores: 16 keys x 16 heads in registers, summed column by column.
+        scf.for %k = %c0 to %key_end step %key_step {
+          %place0 = arith.constant 0 : index
+          %k0 = arith.addi %k, %place0 : index
+          %place1 = arith.constant 1 : index
+          %k1 = arith.addi %k, %place1 : index
+          %place2 = arith.constant 2 : index
+          %k2 = arith.addi %k, %place2 : index
+          %place3 = arith.constant 3 : index
+          %k3 = arith.addi %k, %place3 : index
+          %place4 = arith.constant 4 : index
+          %k4 = arith.addi %k, %place4 : index
+          %place5 = arith.constant 5 : index
+          %k5 = arith.addi %k, %place5 : index
+          %place6 = arith.constant 6 : index
+          %k6 = arith.addi %k, %place6 : index
+          %place7 = arith.constant 7 : index
+          %k7 = arith.addi %k, %place7 : index
+          %place8 = arith.constant 8 : index
+          %k8 = arith.addi %k, %place8 : index
+          %place9 = arith.constant 9 : index
+          %k9 = arith.addi %k, %place9 : index
+          %place10 = arith.constant 10 : index
+          %k10 = arith.addi %k, %place10 : index
+          %place11 = arith.constant 11 : index
+          %k11 = arith.addi %k, %place11 : index
+          %place12 = arith.constant 12 : index
+          %k12 = arith.addi %k, %place12 : index
+          %place13 = arith.constant 13 : index
+          %k13 = arith.addi %k, %place13 : index
+          %place14 = arith.constant 14 : index
+          %k14 = arith.addi %k, %place14 : index
+          %place15 = arith.constant 15 : index
+          %k15 = arith.addi %k, %place15 : index
+          %dots:16 = scf.for %d = %c0 to %columns step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+            %lanes0 = arith.constant 0 : index
+            %q0 = vector.load %packed[%d, %lanes0] : memref<288x16xi32>, vector<16xi32>
+            %key0 = memref.load %keys[%k0, %d] : memref<256x304xi32>
+            %key_lanes0 = vector.broadcast %key0 : i32 to vector<16xi32>
+            %next0_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next0_b = vector.bitcast %key_lanes0 : vector<16xi32> to vector<32xbf16>
+            %next0 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum0, %next0_a, %next0_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key1 = memref.load %keys[%k1, %d] : memref<256x304xi32>
+            %key_lanes1 = vector.broadcast %key1 : i32 to vector<16xi32>
+            %next1_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next1_b = vector.bitcast %key_lanes1 : vector<16xi32> to vector<32xbf16>
+            %next1 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum1, %next1_a, %next1_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key2 = memref.load %keys[%k2, %d] : memref<256x304xi32>
+            %key_lanes2 = vector.broadcast %key2 : i32 to vector<16xi32>
+            %next2_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next2_b = vector.bitcast %key_lanes2 : vector<16xi32> to vector<32xbf16>
+            %next2 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum2, %next2_a, %next2_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key3 = memref.load %keys[%k3, %d] : memref<256x304xi32>
+            %key_lanes3 = vector.broadcast %key3 : i32 to vector<16xi32>
+            %next3_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next3_b = vector.bitcast %key_lanes3 : vector<16xi32> to vector<32xbf16>
+            %next3 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum3, %next3_a, %next3_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key4 = memref.load %keys[%k4, %d] : memref<256x304xi32>
+            %key_lanes4 = vector.broadcast %key4 : i32 to vector<16xi32>
+            %next4_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next4_b = vector.bitcast %key_lanes4 : vector<16xi32> to vector<32xbf16>
+            %next4 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum4, %next4_a, %next4_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key5 = memref.load %keys[%k5, %d] : memref<256x304xi32>
+            %key_lanes5 = vector.broadcast %key5 : i32 to vector<16xi32>
+            %next5_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next5_b = vector.bitcast %key_lanes5 : vector<16xi32> to vector<32xbf16>
+            %next5 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum5, %next5_a, %next5_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key6 = memref.load %keys[%k6, %d] : memref<256x304xi32>
+            %key_lanes6 = vector.broadcast %key6 : i32 to vector<16xi32>
+            %next6_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next6_b = vector.bitcast %key_lanes6 : vector<16xi32> to vector<32xbf16>
+            %next6 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum6, %next6_a, %next6_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key7 = memref.load %keys[%k7, %d] : memref<256x304xi32>
+            %key_lanes7 = vector.broadcast %key7 : i32 to vector<16xi32>
+            %next7_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next7_b = vector.bitcast %key_lanes7 : vector<16xi32> to vector<32xbf16>
+            %next7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum7, %next7_a, %next7_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key8 = memref.load %keys[%k8, %d] : memref<256x304xi32>
+            %key_lanes8 = vector.broadcast %key8 : i32 to vector<16xi32>
+            %next8_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next8_b = vector.bitcast %key_lanes8 : vector<16xi32> to vector<32xbf16>
+            %next8 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum8, %next8_a, %next8_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key9 = memref.load %keys[%k9, %d] : memref<256x304xi32>
+            %key_lanes9 = vector.broadcast %key9 : i32 to vector<16xi32>
+            %next9_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next9_b = vector.bitcast %key_lanes9 : vector<16xi32> to vector<32xbf16>
+            %next9 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum9, %next9_a, %next9_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key10 = memref.load %keys[%k10, %d] : memref<256x304xi32>
+            %key_lanes10 = vector.broadcast %key10 : i32 to vector<16xi32>
+            %next10_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next10_b = vector.bitcast %key_lanes10 : vector<16xi32> to vector<32xbf16>
+            %next10 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum10, %next10_a, %next10_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key11 = memref.load %keys[%k11, %d] : memref<256x304xi32>
+            %key_lanes11 = vector.broadcast %key11 : i32 to vector<16xi32>
+            %next11_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next11_b = vector.bitcast %key_lanes11 : vector<16xi32> to vector<32xbf16>
+            %next11 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum11, %next11_a, %next11_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key12 = memref.load %keys[%k12, %d] : memref<256x304xi32>
+            %key_lanes12 = vector.broadcast %key12 : i32 to vector<16xi32>
+            %next12_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next12_b = vector.bitcast %key_lanes12 : vector<16xi32> to vector<32xbf16>
+            %next12 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum12, %next12_a, %next12_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key13 = memref.load %keys[%k13, %d] : memref<256x304xi32>
+            %key_lanes13 = vector.broadcast %key13 : i32 to vector<16xi32>
+            %next13_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next13_b = vector.bitcast %key_lanes13 : vector<16xi32> to vector<32xbf16>
+            %next13 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum13, %next13_a, %next13_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key14 = memref.load %keys[%k14, %d] : memref<256x304xi32>
+            %key_lanes14 = vector.broadcast %key14 : i32 to vector<16xi32>
+            %next14_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next14_b = vector.bitcast %key_lanes14 : vector<16xi32> to vector<32xbf16>
+            %next14 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum14, %next14_a, %next14_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %key15 = memref.load %keys[%k15, %d] : memref<256x304xi32>
+            %key_lanes15 = vector.broadcast %key15 : i32 to vector<16xi32>
+            %next15_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next15_b = vector.bitcast %key_lanes15 : vector<16xi32> to vector<32xbf16>
+            %next15 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum15, %next15_a, %next15_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
+          }
+          %in_block0 = arith.cmpi ult, %k0, %key_block : index
+          %slot_place0 = arith.select %in_block0, %k0, %c0 : index
+          %slot0 = memref.load %slots[%item, %slot_place0] : memref<?x256xi32>
+          %is_key0 = arith.cmpi sge, %slot0, %zero_i32 : i32
+          %attended0 = arith.andi %in_block0, %is_key0 : i1
+          %scaled0_0 = arith.mulf %dots#0, %score_factor_lanes : vector<16xf32>
+          %score0_0 = arith.select %attended0, %scaled0_0, %minus_infinities : vector<16xf32>
+          %score_lanes0_0 = arith.constant 0 : index
+          vector.store %score0_0, %scores[%k0, %score_lanes0_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block1 = arith.cmpi ult, %k1, %key_block : index
+          %slot_place1 = arith.select %in_block1, %k1, %c0 : index
+          %slot1 = memref.load %slots[%item, %slot_place1] : memref<?x256xi32>
+          %is_key1 = arith.cmpi sge, %slot1, %zero_i32 : i32
+          %attended1 = arith.andi %in_block1, %is_key1 : i1
+          %scaled1_0 = arith.mulf %dots#1, %score_factor_lanes : vector<16xf32>
+          %score1_0 = arith.select %attended1, %scaled1_0, %minus_infinities : vector<16xf32>
+          %score_lanes1_0 = arith.constant 0 : index
+          vector.store %score1_0, %scores[%k1, %score_lanes1_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block2 = arith.cmpi ult, %k2, %key_block : index
+          %slot_place2 = arith.select %in_block2, %k2, %c0 : index
+          %slot2 = memref.load %slots[%item, %slot_place2] : memref<?x256xi32>
+          %is_key2 = arith.cmpi sge, %slot2, %zero_i32 : i32
+          %attended2 = arith.andi %in_block2, %is_key2 : i1
+          %scaled2_0 = arith.mulf %dots#2, %score_factor_lanes : vector<16xf32>
+          %score2_0 = arith.select %attended2, %scaled2_0, %minus_infinities : vector<16xf32>
+          %score_lanes2_0 = arith.constant 0 : index
+          vector.store %score2_0, %scores[%k2, %score_lanes2_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block3 = arith.cmpi ult, %k3, %key_block : index
+          %slot_place3 = arith.select %in_block3, %k3, %c0 : index
+          %slot3 = memref.load %slots[%item, %slot_place3] : memref<?x256xi32>
+          %is_key3 = arith.cmpi sge, %slot3, %zero_i32 : i32
+          %attended3 = arith.andi %in_block3, %is_key3 : i1
+          %scaled3_0 = arith.mulf %dots#3, %score_factor_lanes : vector<16xf32>
+          %score3_0 = arith.select %attended3, %scaled3_0, %minus_infinities : vector<16xf32>
+          %score_lanes3_0 = arith.constant 0 : index
+          vector.store %score3_0, %scores[%k3, %score_lanes3_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block4 = arith.cmpi ult, %k4, %key_block : index
+          %slot_place4 = arith.select %in_block4, %k4, %c0 : index
+          %slot4 = memref.load %slots[%item, %slot_place4] : memref<?x256xi32>
+          %is_key4 = arith.cmpi sge, %slot4, %zero_i32 : i32
+          %attended4 = arith.andi %in_block4, %is_key4 : i1
+          %scaled4_0 = arith.mulf %dots#4, %score_factor_lanes : vector<16xf32>
+          %score4_0 = arith.select %attended4, %scaled4_0, %minus_infinities : vector<16xf32>
+          %score_lanes4_0 = arith.constant 0 : index
+          vector.store %score4_0, %scores[%k4, %score_lanes4_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block5 = arith.cmpi ult, %k5, %key_block : index
+          %slot_place5 = arith.select %in_block5, %k5, %c0 : index
+          %slot5 = memref.load %slots[%item, %slot_place5] : memref<?x256xi32>
+          %is_key5 = arith.cmpi sge, %slot5, %zero_i32 : i32
+          %attended5 = arith.andi %in_block5, %is_key5 : i1
+          %scaled5_0 = arith.mulf %dots#5, %score_factor_lanes : vector<16xf32>
+          %score5_0 = arith.select %attended5, %scaled5_0, %minus_infinities : vector<16xf32>
+          %score_lanes5_0 = arith.constant 0 : index
+          vector.store %score5_0, %scores[%k5, %score_lanes5_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block6 = arith.cmpi ult, %k6, %key_block : index
+          %slot_place6 = arith.select %in_block6, %k6, %c0 : index
+          %slot6 = memref.load %slots[%item, %slot_place6] : memref<?x256xi32>
+          %is_key6 = arith.cmpi sge, %slot6, %zero_i32 : i32
+          %attended6 = arith.andi %in_block6, %is_key6 : i1
+          %scaled6_0 = arith.mulf %dots#6, %score_factor_lanes : vector<16xf32>
+          %score6_0 = arith.select %attended6, %scaled6_0, %minus_infinities : vector<16xf32>
+          %score_lanes6_0 = arith.constant 0 : index
+          vector.store %score6_0, %scores[%k6, %score_lanes6_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block7 = arith.cmpi ult, %k7, %key_block : index
+          %slot_place7 = arith.select %in_block7, %k7, %c0 : index
+          %slot7 = memref.load %slots[%item, %slot_place7] : memref<?x256xi32>
+          %is_key7 = arith.cmpi sge, %slot7, %zero_i32 : i32
+          %attended7 = arith.andi %in_block7, %is_key7 : i1
+          %scaled7_0 = arith.mulf %dots#7, %score_factor_lanes : vector<16xf32>
+          %score7_0 = arith.select %attended7, %scaled7_0, %minus_infinities : vector<16xf32>
+          %score_lanes7_0 = arith.constant 0 : index
+          vector.store %score7_0, %scores[%k7, %score_lanes7_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block8 = arith.cmpi ult, %k8, %key_block : index
+          %slot_place8 = arith.select %in_block8, %k8, %c0 : index
+          %slot8 = memref.load %slots[%item, %slot_place8] : memref<?x256xi32>
+          %is_key8 = arith.cmpi sge, %slot8, %zero_i32 : i32
+          %attended8 = arith.andi %in_block8, %is_key8 : i1
+          %scaled8_0 = arith.mulf %dots#8, %score_factor_lanes : vector<16xf32>
+          %score8_0 = arith.select %attended8, %scaled8_0, %minus_infinities : vector<16xf32>
+          %score_lanes8_0 = arith.constant 0 : index
+          vector.store %score8_0, %scores[%k8, %score_lanes8_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block9 = arith.cmpi ult, %k9, %key_block : index
+          %slot_place9 = arith.select %in_block9, %k9, %c0 : index
+          %slot9 = memref.load %slots[%item, %slot_place9] : memref<?x256xi32>
+          %is_key9 = arith.cmpi sge, %slot9, %zero_i32 : i32
+          %attended9 = arith.andi %in_block9, %is_key9 : i1
+          %scaled9_0 = arith.mulf %dots#9, %score_factor_lanes : vector<16xf32>
+          %score9_0 = arith.select %attended9, %scaled9_0, %minus_infinities : vector<16xf32>
+          %score_lanes9_0 = arith.constant 0 : index
+          vector.store %score9_0, %scores[%k9, %score_lanes9_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block10 = arith.cmpi ult, %k10, %key_block : index
+          %slot_place10 = arith.select %in_block10, %k10, %c0 : index
+          %slot10 = memref.load %slots[%item, %slot_place10] : memref<?x256xi32>
+          %is_key10 = arith.cmpi sge, %slot10, %zero_i32 : i32
+          %attended10 = arith.andi %in_block10, %is_key10 : i1
+          %scaled10_0 = arith.mulf %dots#10, %score_factor_lanes : vector<16xf32>
+          %score10_0 = arith.select %attended10, %scaled10_0, %minus_infinities : vector<16xf32>
+          %score_lanes10_0 = arith.constant 0 : index
+          vector.store %score10_0, %scores[%k10, %score_lanes10_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block11 = arith.cmpi ult, %k11, %key_block : index
+          %slot_place11 = arith.select %in_block11, %k11, %c0 : index
+          %slot11 = memref.load %slots[%item, %slot_place11] : memref<?x256xi32>
+          %is_key11 = arith.cmpi sge, %slot11, %zero_i32 : i32
+          %attended11 = arith.andi %in_block11, %is_key11 : i1
+          %scaled11_0 = arith.mulf %dots#11, %score_factor_lanes : vector<16xf32>
+          %score11_0 = arith.select %attended11, %scaled11_0, %minus_infinities : vector<16xf32>
+          %score_lanes11_0 = arith.constant 0 : index
+          vector.store %score11_0, %scores[%k11, %score_lanes11_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block12 = arith.cmpi ult, %k12, %key_block : index
+          %slot_place12 = arith.select %in_block12, %k12, %c0 : index
+          %slot12 = memref.load %slots[%item, %slot_place12] : memref<?x256xi32>
+          %is_key12 = arith.cmpi sge, %slot12, %zero_i32 : i32
+          %attended12 = arith.andi %in_block12, %is_key12 : i1
+          %scaled12_0 = arith.mulf %dots#12, %score_factor_lanes : vector<16xf32>
+          %score12_0 = arith.select %attended12, %scaled12_0, %minus_infinities : vector<16xf32>
+          %score_lanes12_0 = arith.constant 0 : index
+          vector.store %score12_0, %scores[%k12, %score_lanes12_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block13 = arith.cmpi ult, %k13, %key_block : index
+          %slot_place13 = arith.select %in_block13, %k13, %c0 : index
+          %slot13 = memref.load %slots[%item, %slot_place13] : memref<?x256xi32>
+          %is_key13 = arith.cmpi sge, %slot13, %zero_i32 : i32
+          %attended13 = arith.andi %in_block13, %is_key13 : i1
+          %scaled13_0 = arith.mulf %dots#13, %score_factor_lanes : vector<16xf32>
+          %score13_0 = arith.select %attended13, %scaled13_0, %minus_infinities : vector<16xf32>
+          %score_lanes13_0 = arith.constant 0 : index
+          vector.store %score13_0, %scores[%k13, %score_lanes13_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block14 = arith.cmpi ult, %k14, %key_block : index
+          %slot_place14 = arith.select %in_block14, %k14, %c0 : index
+          %slot14 = memref.load %slots[%item, %slot_place14] : memref<?x256xi32>
+          %is_key14 = arith.cmpi sge, %slot14, %zero_i32 : i32
+          %attended14 = arith.andi %in_block14, %is_key14 : i1
+          %scaled14_0 = arith.mulf %dots#14, %score_factor_lanes : vector<16xf32>
+          %score14_0 = arith.select %attended14, %scaled14_0, %minus_infinities : vector<16xf32>
+          %score_lanes14_0 = arith.constant 0 : index
+          vector.store %score14_0, %scores[%k14, %score_lanes14_0] : memref<256x16xf32>, vector<16xf32>
+          %in_block15 = arith.cmpi ult, %k15, %key_block : index
+          %slot_place15 = arith.select %in_block15, %k15, %c0 : index
+          %slot15 = memref.load %slots[%item, %slot_place15] : memref<?x256xi32>
+          %is_key15 = arith.cmpi sge, %slot15, %zero_i32 : i32
+          %attended15 = arith.andi %in_block15, %is_key15 : i1
+          %scaled15_0 = arith.mulf %dots#15, %score_factor_lanes : vector<16xf32>
+          %score15_0 = arith.select %attended15, %scaled15_0, %minus_infinities : vector<16xf32>
+          %score_lanes15_0 = arith.constant 0 : index
+          vector.store %score15_0, %scores[%k15, %score_lanes15_0] : memref<256x16xf32>, vector<16xf32>
+        }
+
+        // Softmax over the block; the weights are rounded, their sum is of the float32 ones.
+        scf.for %v = %c0 to %group step %lanes {
+          %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %minus_infinities) -> (vector<16xf32>) {
+            %score = vector.load %scores[%k, %v] : memref<256x16xf32>, vector<16xf32>
+            %larger = arith.maximumf %so_far, %score : vector<16xf32>
+            scf.yield %larger : vector<16xf32>
+          }
+          %reference_magnitude = math.absf %maximum : vector<16xf32>
+          %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinities : vector<16xf32>
+          %reference = arith.select %reference_is_infinite, %zeros, %maximum : vector<16xi1>, vector<16xf32>
+          %total = scf.for %k = %c0 to %key_end step %c2 iter_args(%so_far0 = %zeros) -> (vector<16xf32>) {
+            %k0 = arith.addi %k, %c0 : index
+            %score0 = vector.load %scores[%k0, %v] : memref<256x16xf32>, vector<16xf32>
+            %below0 = arith.subf %score0, %reference : vector<16xf32>
+          %weight0_above = arith.maximumf %below0, %least_power : vector<16xf32>
+          %weight0_inside = arith.minimumf %weight0_above, %largest_power : vector<16xf32>
+          %weight0_shifted = arith.addf %weight0_inside, %rounder : vector<16xf32>
+          %weight0_whole = arith.subf %weight0_shifted, %rounder : vector<16xf32>
+          %weight0_rest = arith.subf %weight0_inside, %weight0_whole : vector<16xf32>
+          %weight0_5 = math.fma %exp2_6, %weight0_rest, %exp2_5 : vector<16xf32>
+          %weight0_4 = math.fma %weight0_5, %weight0_rest, %exp2_4 : vector<16xf32>
+          %weight0_3 = math.fma %weight0_4, %weight0_rest, %exp2_3 : vector<16xf32>
+          %weight0_2 = math.fma %weight0_3, %weight0_rest, %exp2_2 : vector<16xf32>
+          %weight0_1 = math.fma %weight0_2, %weight0_rest, %exp2_1 : vector<16xf32>
+          %weight0_0 = math.fma %weight0_1, %weight0_rest, %exp2_0 : vector<16xf32>
+          %weight0_whole_bits = vector.bitcast %weight0_shifted : vector<16xf32> to vector<16xi32>
+          %weight0_exponent = arith.shli %weight0_whole_bits, %mantissa_bits : vector<16xi32>
+          %weight0_bits = vector.bitcast %weight0_0 : vector<16xf32> to vector<16xi32>
+          %weight0_scaled_bits = arith.addi %weight0_bits, %weight0_exponent : vector<16xi32>
+          %weight0_power = vector.bitcast %weight0_scaled_bits : vector<16xi32> to vector<16xf32>
+          %weight0_is_small = arith.cmpf olt, %below0, %least_power : vector<16xf32>
+          %weight0_or_zero = arith.select %weight0_is_small, %zeros, %weight0_power : vector<16xi1>, vector<16xf32>
+          %weight0_is_large = arith.cmpf ogt, %below0, %largest_power : vector<16xf32>
+          %weight0_or_infinity = arith.select %weight0_is_large, %infinities, %weight0_or_zero : vector<16xi1>, vector<16xf32>
+          %weight0_is_nan = arith.cmpf uno, %below0, %below0 : vector<16xf32>
+          %weight0 = arith.select %weight0_is_nan, %below0, %weight0_or_infinity : vector<16xi1>, vector<16xf32>
+            %so_far1 = arith.addf %so_far0, %weight0 : vector<16xf32>
+            %k1 = arith.addi %k, %c1 : index
+            %score1 = vector.load %scores[%k1, %v] : memref<256x16xf32>, vector<16xf32>
+            %below1 = arith.subf %score1, %reference : vector<16xf32>
+          %weight1_above = arith.maximumf %below1, %least_power : vector<16xf32>
+          %weight1_inside = arith.minimumf %weight1_above, %largest_power : vector<16xf32>
+          %weight1_shifted = arith.addf %weight1_inside, %rounder : vector<16xf32>
+          %weight1_whole = arith.subf %weight1_shifted, %rounder : vector<16xf32>
+          %weight1_rest = arith.subf %weight1_inside, %weight1_whole : vector<16xf32>
+          %weight1_5 = math.fma %exp2_6, %weight1_rest, %exp2_5 : vector<16xf32>
+          %weight1_4 = math.fma %weight1_5, %weight1_rest, %exp2_4 : vector<16xf32>
+          %weight1_3 = math.fma %weight1_4, %weight1_rest, %exp2_3 : vector<16xf32>
+          %weight1_2 = math.fma %weight1_3, %weight1_rest, %exp2_2 : vector<16xf32>
+          %weight1_1 = math.fma %weight1_2, %weight1_rest, %exp2_1 : vector<16xf32>
+          %weight1_0 = math.fma %weight1_1, %weight1_rest, %exp2_0 : vector<16xf32>
+          %weight1_whole_bits = vector.bitcast %weight1_shifted : vector<16xf32> to vector<16xi32>
+          %weight1_exponent = arith.shli %weight1_whole_bits, %mantissa_bits : vector<16xi32>
+          %weight1_bits = vector.bitcast %weight1_0 : vector<16xf32> to vector<16xi32>
+          %weight1_scaled_bits = arith.addi %weight1_bits, %weight1_exponent : vector<16xi32>
+          %weight1_power = vector.bitcast %weight1_scaled_bits : vector<16xi32> to vector<16xf32>
+          %weight1_is_small = arith.cmpf olt, %below1, %least_power : vector<16xf32>
+          %weight1_or_zero = arith.select %weight1_is_small, %zeros, %weight1_power : vector<16xi1>, vector<16xf32>
+          %weight1_is_large = arith.cmpf ogt, %below1, %largest_power : vector<16xf32>
+          %weight1_or_infinity = arith.select %weight1_is_large, %infinities, %weight1_or_zero : vector<16xi1>, vector<16xf32>
+          %weight1_is_nan = arith.cmpf uno, %below1, %below1 : vector<16xf32>
+          %weight1 = arith.select %weight1_is_nan, %below1, %weight1_or_infinity : vector<16xi1>, vector<16xf32>
+            %so_far2 = arith.addf %so_far1, %weight1 : vector<16xf32>
+          %weight_pair_even_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%weight0) : (vector<16xf32>) -> vector<16xbf16>
+          %weight_pair_even_short = vector.bitcast %weight_pair_even_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %weight_pair_even = arith.extui %weight_pair_even_short : vector<16xi16> to vector<16xi32>
+          %weight_pair_odd_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%weight1) : (vector<16xf32>) -> vector<16xbf16>
+          %weight_pair_odd_short = vector.bitcast %weight_pair_odd_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %weight_pair_odd = arith.extui %weight_pair_odd_short : vector<16xi16> to vector<16xi32>
+          %weight_pair_odd_upper = arith.shli %weight_pair_odd, %sixteens : vector<16xi32>
+          %weight_pair = arith.ori %weight_pair_even, %weight_pair_odd_upper : vector<16xi32>
+            %pair = arith.divui %k, %c2 : index
+            vector.store %weight_pair, %weights[%pair, %v] : memref<128x16xi32>, vector<16xi32>
+            scf.yield %so_far2 : vector<16xf32>
+          }
+          %head = arith.addi %first_head, %v : index
+          vector.store %maximum, %maxima[%item, %head] : memref<?x16xf32>, vector<16xf32>
+          vector.store %total, %totals[%item, %head] : memref<?x16xf32>, vector<16xf32>
+        }
+
+        // Values: 8 heads x 2 vectors of columns in registers, summed key by key; a panel of
+        // columns serves the whole group. Where the panels do not come out even, the last one overlaps.
+        %panel = arith.constant 32 : index
+        %last_panel = arith.constant 480 : index
+        %heads_at_once = arith.constant 8 : index
+        %terms = arith.divui %key_end, %c2 : index
+        scf.for %panel_start = %c0 to %nope step %panel {
+          %d0 = arith.minui %panel_start, %last_panel : index
+          %columns1 = arith.constant 16 : index
+          %d1 = arith.addi %d0, %columns1 : index
+          scf.for %h = %c0 to %group step %heads_at_once {
+            %head_place0 = arith.constant 0 : index
+            %h0 = arith.addi %h, %head_place0 : index
+            %head0 = arith.addi %first_head, %h0 : index
+            %head_place1 = arith.constant 1 : index
+            %h1 = arith.addi %h, %head_place1 : index
+            %head1 = arith.addi %first_head, %h1 : index
+            %head_place2 = arith.constant 2 : index
+            %h2 = arith.addi %h, %head_place2 : index
+            %head2 = arith.addi %first_head, %h2 : index
+            %head_place3 = arith.constant 3 : index
+            %h3 = arith.addi %h, %head_place3 : index
+            %head3 = arith.addi %first_head, %h3 : index
+            %head_place4 = arith.constant 4 : index
+            %h4 = arith.addi %h, %head_place4 : index
+            %head4 = arith.addi %first_head, %h4 : index
+            %head_place5 = arith.constant 5 : index
+            %h5 = arith.addi %h, %head_place5 : index
+            %head5 = arith.addi %first_head, %h5 : index
+            %head_place6 = arith.constant 6 : index
+            %h6 = arith.addi %h, %head_place6 : index
+            %head6 = arith.addi %first_head, %h6 : index
+            %head_place7 = arith.constant 7 : index
+            %h7 = arith.addi %h, %head_place7 : index
+            %head7 = arith.addi %first_head, %h7 : index
+            %sums:16 = scf.for %k = %c0 to %terms step %c1
+                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+              %value0 = vector.load %paired[%k, %d0] : memref<128x528xi32>, vector<16xi32>
+              %value1 = vector.load %paired[%k, %d1] : memref<128x528xi32>, vector<16xi32>
+              %weight0 = memref.load %weights[%k, %h0] : memref<128x16xi32>
+              %weight_lanes0 = vector.broadcast %weight0 : i32 to vector<16xi32>
+            %next0_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next0_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
+            %next0 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum0, %next0_a, %next0_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next1_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next1_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
+            %next1 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum1, %next1_a, %next1_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+              %weight1 = memref.load %weights[%k, %h1] : memref<128x16xi32>
+              %weight_lanes1 = vector.broadcast %weight1 : i32 to vector<16xi32>
+            %next2_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next2_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
+            %next2 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum2, %next2_a, %next2_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next3_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next3_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
+            %next3 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum3, %next3_a, %next3_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+              %weight2 = memref.load %weights[%k, %h2] : memref<128x16xi32>
+              %weight_lanes2 = vector.broadcast %weight2 : i32 to vector<16xi32>
+            %next4_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next4_b = vector.bitcast %weight_lanes2 : vector<16xi32> to vector<32xbf16>
+            %next4 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum4, %next4_a, %next4_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next5_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next5_b = vector.bitcast %weight_lanes2 : vector<16xi32> to vector<32xbf16>
+            %next5 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum5, %next5_a, %next5_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+              %weight3 = memref.load %weights[%k, %h3] : memref<128x16xi32>
+              %weight_lanes3 = vector.broadcast %weight3 : i32 to vector<16xi32>
+            %next6_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next6_b = vector.bitcast %weight_lanes3 : vector<16xi32> to vector<32xbf16>
+            %next6 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum6, %next6_a, %next6_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next7_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next7_b = vector.bitcast %weight_lanes3 : vector<16xi32> to vector<32xbf16>
+            %next7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum7, %next7_a, %next7_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+              %weight4 = memref.load %weights[%k, %h4] : memref<128x16xi32>
+              %weight_lanes4 = vector.broadcast %weight4 : i32 to vector<16xi32>
+            %next8_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next8_b = vector.bitcast %weight_lanes4 : vector<16xi32> to vector<32xbf16>
+            %next8 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum8, %next8_a, %next8_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next9_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next9_b = vector.bitcast %weight_lanes4 : vector<16xi32> to vector<32xbf16>
+            %next9 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum9, %next9_a, %next9_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+              %weight5 = memref.load %weights[%k, %h5] : memref<128x16xi32>
+              %weight_lanes5 = vector.broadcast %weight5 : i32 to vector<16xi32>
+            %next10_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next10_b = vector.bitcast %weight_lanes5 : vector<16xi32> to vector<32xbf16>
+            %next10 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum10, %next10_a, %next10_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next11_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next11_b = vector.bitcast %weight_lanes5 : vector<16xi32> to vector<32xbf16>
+            %next11 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum11, %next11_a, %next11_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+              %weight6 = memref.load %weights[%k, %h6] : memref<128x16xi32>
+              %weight_lanes6 = vector.broadcast %weight6 : i32 to vector<16xi32>
+            %next12_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next12_b = vector.bitcast %weight_lanes6 : vector<16xi32> to vector<32xbf16>
+            %next12 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum12, %next12_a, %next12_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next13_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next13_b = vector.bitcast %weight_lanes6 : vector<16xi32> to vector<32xbf16>
+            %next13 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum13, %next13_a, %next13_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+              %weight7 = memref.load %weights[%k, %h7] : memref<128x16xi32>
+              %weight_lanes7 = vector.broadcast %weight7 : i32 to vector<16xi32>
+            %next14_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next14_b = vector.bitcast %weight_lanes7 : vector<16xi32> to vector<32xbf16>
+            %next14 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum14, %next14_a, %next14_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next15_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next15_b = vector.bitcast %weight_lanes7 : vector<16xi32> to vector<32xbf16>
+            %next15 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum15, %next15_a, %next15_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
+            }
+            vector.store %sums#0, %values[%item, %head0, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#1, %values[%item, %head0, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#2, %values[%item, %head1, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#3, %values[%item, %head1, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#4, %values[%item, %head2, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#5, %values[%item, %head2, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#6, %values[%item, %head3, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#7, %values[%item, %head3, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#8, %values[%item, %head4, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#9, %values[%item, %head4, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#10, %values[%item, %head5, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#11, %values[%item, %head5, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#12, %values[%item, %head6, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#13, %values[%item, %head6, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#14, %values[%item, %head7, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums#15, %values[%item, %head7, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+          }
+        }
+      }
+      return
+    }
+  }
+}
+
+// Partial results: sum of exp2(score - maximum) * value, the maximum (scores carry log2(e)), and the sum of the weights.
+func.func @attend(
+  %query: !query, %key: !key, %indices: !indices,
+  %query_lengths: !lengths, %kv_lengths: !lengths, %scale: f32, %items: !items
+) -> (!partial, !per_head, !per_head) attributes {iree.reflection = {}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %zero_i32 = arith.constant 0 : i32
+  %one_i32 = arith.constant 1 : i32
+  %masked = arith.constant -1 : i32
+  %zero = arith.constant 0.0 : f32
+  %zero_query_dtype = arith.constant 0.0 : bf16
+  %minus_infinity = arith.constant 0xFF800000 : f32
+  %infinity = arith.constant 0x7F800000 : f32
+  %log2_e = arith.constant 1.44269504 : f32
+  // The 256 values of float8_e4m3: exact on every target, NaN codes included.
+  %code_table = arith.constant dense<[0x00000000, 0x3B000000, 0x3B800000, 0x3BC00000, 0x3C000000, 0x3C200000, 0x3C400000, 0x3C600000, 0x3C800000, 0x3C900000, 0x3CA00000, 0x3CB00000, 0x3CC00000, 0x3CD00000, 0x3CE00000, 0x3CF00000, 0x3D000000, 0x3D100000, 0x3D200000, 0x3D300000, 0x3D400000, 0x3D500000, 0x3D600000, 0x3D700000, 0x3D800000, 0x3D900000, 0x3DA00000, 0x3DB00000, 0x3DC00000, 0x3DD00000, 0x3DE00000, 0x3DF00000, 0x3E000000, 0x3E100000, 0x3E200000, 0x3E300000, 0x3E400000, 0x3E500000, 0x3E600000, 0x3E700000, 0x3E800000, 0x3E900000, 0x3EA00000, 0x3EB00000, 0x3EC00000, 0x3ED00000, 0x3EE00000, 0x3EF00000, 0x3F000000, 0x3F100000, 0x3F200000, 0x3F300000, 0x3F400000, 0x3F500000, 0x3F600000, 0x3F700000, 0x3F800000, 0x3F900000, 0x3FA00000, 0x3FB00000, 0x3FC00000, 0x3FD00000, 0x3FE00000, 0x3FF00000, 0x40000000, 0x40100000, 0x40200000, 0x40300000, 0x40400000, 0x40500000, 0x40600000, 0x40700000, 0x40800000, 0x40900000, 0x40A00000, 0x40B00000, 0x40C00000, 0x40D00000, 0x40E00000, 0x40F00000, 0x41000000, 0x41100000, 0x41200000, 0x41300000, 0x41400000, 0x41500000, 0x41600000, 0x41700000, 0x41800000, 0x41900000, 0x41A00000, 0x41B00000, 0x41C00000, 0x41D00000, 0x41E00000, 0x41F00000, 0x42000000, 0x42100000, 0x42200000, 0x42300000, 0x42400000, 0x42500000, 0x42600000, 0x42700000, 0x42800000, 0x42900000, 0x42A00000, 0x42B00000, 0x42C00000, 0x42D00000, 0x42E00000, 0x42F00000, 0x43000000, 0x43100000, 0x43200000, 0x43300000, 0x43400000, 0x43500000, 0x43600000, 0x43700000, 0x43800000, 0x43900000, 0x43A00000, 0x43B00000, 0x43C00000, 0x43D00000, 0x43E00000, 0x7FC00000, 0x80000000, 0xBB000000, 0xBB800000, 0xBBC00000, 0xBC000000, 0xBC200000, 0xBC400000, 0xBC600000, 0xBC800000, 0xBC900000, 0xBCA00000, 0xBCB00000, 0xBCC00000, 0xBCD00000, 0xBCE00000, 0xBCF00000, 0xBD000000, 0xBD100000, 0xBD200000, 0xBD300000, 0xBD400000, 0xBD500000, 0xBD600000, 0xBD700000, 0xBD800000, 0xBD900000, 0xBDA00000, 0xBDB00000, 0xBDC00000, 0xBDD00000, 0xBDE00000, 0xBDF00000, 0xBE000000, 0xBE100000, 0xBE200000, 0xBE300000, 0xBE400000, 0xBE500000, 0xBE600000, 0xBE700000, 0xBE800000, 0xBE900000, 0xBEA00000, 0xBEB00000, 0xBEC00000, 0xBED00000, 0xBEE00000, 0xBEF00000, 0xBF000000, 0xBF100000, 0xBF200000, 0xBF300000, 0xBF400000, 0xBF500000, 0xBF600000, 0xBF700000, 0xBF800000, 0xBF900000, 0xBFA00000, 0xBFB00000, 0xBFC00000, 0xBFD00000, 0xBFE00000, 0xBFF00000, 0xC0000000, 0xC0100000, 0xC0200000, 0xC0300000, 0xC0400000, 0xC0500000, 0xC0600000, 0xC0700000, 0xC0800000, 0xC0900000, 0xC0A00000, 0xC0B00000, 0xC0C00000, 0xC0D00000, 0xC0E00000, 0xC0F00000, 0xC1000000, 0xC1100000, 0xC1200000, 0xC1300000, 0xC1400000, 0xC1500000, 0xC1600000, 0xC1700000, 0xC1800000, 0xC1900000, 0xC1A00000, 0xC1B00000, 0xC1C00000, 0xC1D00000, 0xC1E00000, 0xC1F00000, 0xC2000000, 0xC2100000, 0xC2200000, 0xC2300000, 0xC2400000, 0xC2500000, 0xC2600000, 0xC2700000, 0xC2800000, 0xC2900000, 0xC2A00000, 0xC2B00000, 0xC2C00000, 0xC2D00000, 0xC2E00000, 0xC2F00000, 0xC3000000, 0xC3100000, 0xC3200000, 0xC3300000, 0xC3400000, 0xC3500000, 0xC3600000, 0xC3700000, 0xC3800000, 0xC3900000, 0xC3A00000, 0xC3B00000, 0xC3C00000, 0xC3D00000, 0xC3E00000, 0xFFC00000]> : tensor<256xf32>
+
+  %query_rows = tensor.collapse_shape %query [[0, 1], [2], [3]] : !query into !query_rows
+  %indices_rows = tensor.collapse_shape %indices [[0, 1], [2]] : !indices into !indices_rows
+  %cache = tensor.collapse_shape %key [[0, 1], [2]] : !key into !cache
+
+  %count = tensor.dim %items, %c0 : !items
+  %cache_size = tensor.dim %cache, %c0 : !cache
+  %selected = tensor.dim %indices_rows, %c1 : !indices_rows
+  %last_selected = arith.subi %selected, %c1 : index
+  %query_extent_index = tensor.dim %query, %c1 : !query
+  %query_extent = arith.index_cast %query_extent_index : index to i32
+  %kv_extent_index = tensor.dim %key, %c1 : !key
+  %kv_extent = arith.index_cast %kv_extent_index : index to i32
+
+  // The cache row behind each key slot of an item, or -1: nothing there that the row attends to.
+  %slots_empty = tensor.empty(%count) : !item_keys
+  %slots_computed = linalg.generic {
+    indexing_maps = [#item_keys], iterator_types = ["parallel", "parallel"]
+  } outs(%slots_empty : !item_keys) {
+  ^bb0(%unused: i32):
+    %item = linalg.index 0 : index
+    %query_row_i32 = tensor.extract %items[%item, %c0] : !items
+    %batch_i32 = tensor.extract %items[%item, %c1] : !items
+    %block_i32 = tensor.extract %items[%item, %c2] : !items
+    %batch = arith.index_cast %batch_i32 : i32 to index
+    %batch_is_first = arith.cmpi eq, %batch, %c0 : index
+    %batch_less_one = arith.subi %batch, %c1 : index
+    %batch_before = arith.select %batch_is_first, %c0, %batch_less_one : index
+    %query_length = tensor.extract %query_lengths[%batch] : !lengths
+    %query_start = arith.muli %batch_i32, %query_extent : i32
+    %kv_length = tensor.extract %kv_lengths[%batch] : !lengths
+    %kv_start = arith.muli %batch_i32, %kv_extent : i32
+
+    // Right-down causal: the last query row sees the last key.
+    %row_in_batch = arith.subi %query_row_i32, %query_start : i32
+    %diagonal = arith.subi %kv_length, %query_length : i32
+    %seen_before = arith.addi %diagonal, %row_in_batch : i32
+    %seen = arith.addi %seen_before, %one_i32 : i32
+    %limit = arith.minsi %seen, %kv_length : i32
+
+    // slot -> (place in the selection, token inside the selected block)
+    %key_block = arith.constant 256 : index
+    %block = arith.index_cast %block_i32 : i32 to index
+    %block_start = arith.muli %block, %key_block : index
+    %in_block = linalg.index 1 : index
+    %slot = arith.addi %block_start, %in_block : index
+    %tokens_per_place = arith.constant 1 : index
+    %place = arith.divui %slot, %tokens_per_place : index
+    %offset_index = arith.remui %slot, %tokens_per_place : index
+    %offset = arith.index_cast %offset_index : index to i32
+    %listed = arith.cmpi ult, %place, %selected : index
+    %place_safe = arith.minui %place, %last_selected : index
+    %query_row = arith.index_cast %query_row_i32 : i32 to index
+    %id = tensor.extract %indices_rows[%query_row, %place_safe] : !indices_rows
+
+    // An id is compared with the limit by its token number; divided, so that no id overflows.
+    %sparse_block_size = arith.constant 1 : i32
+    %end_of_ids = arith.ceildivsi %limit, %sparse_block_size : i32
+    %not_negative = arith.cmpi sge, %id, %zero_i32 : i32
+    %below_end = arith.cmpi slt, %id, %end_of_ids : i32
+    %id_valid = arith.andi %not_negative, %below_end : i1
+    %id_listed = arith.andi %id_valid, %listed : i1
+    %id_safe = arith.select %id_listed, %id, %zero_i32 : i32
+    %token_start = arith.muli %id_safe, %sparse_block_size : i32
+    %token_any = arith.addi %token_start, %offset : i32
+    %below_limit = arith.cmpi slt, %token_any, %limit : i32
+    %attended = arith.andi %id_listed, %below_limit : i1
+    %token = arith.select %attended, %token_any, %zero_i32 : i32
+    %row = arith.addi %kv_start, %token : i32
+
+
+    %slot_row = arith.select %attended, %row, %masked : i32
+    linalg.yield %slot_row : i32
+  } -> !item_keys
+  // Without the barrier IREE fuses this into each of its users and redoes it for every column.
+  %slots = iree_tensor_ext.compute_barrier.start %slots_computed : !item_keys{%count} -> !item_keys
+  %rows = tensor.dim %query_rows, %c0 : !query_rows
+  %scale_log2_e = arith.mulf %scale, %log2_e : f32
+  %partial, %maximum, %sum = flow.dispatch @attend_avx512_bf16::@items[%count](
+    %query_rows, %cache, %code_table, %slots, %items, %rows, %cache_size, %count, %scale_log2_e
+  ) : (
+    !query_rows{%rows}, !cache{%cache_size}, tensor<256xf32>, !item_keys{%count}, !items{%count}, index, index, index, f32
+  ) -> (!partial{%count}, !per_head{%count}, !per_head{%count})
+  return %partial, %maximum, %sum : !partial, !per_head, !per_head
+}
+
+// Rows to their outputs and log-sum-exp. %spans: a row's first partial result and how many; %longest: the most any
+// row has. One block at a time and in order, so that a row's bits depend on its own blocks alone.
+func.func @fold(
+  %partial: !partial, %maximum: !per_head, %total: !per_head,
+  %spans: tensor<?x2xi32>, %longest: i32
+) -> (!folded, !per_head) attributes {iree.reflection = {}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero_i32 = arith.constant 0 : i32
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %minus_infinity = arith.constant 0xFF800000 : f32
+  %infinity = arith.constant 0x7F800000 : f32
+  %ln_2 = arith.constant 0.693147180 : f32
+  %rows = tensor.dim %spans, %c0 : tensor<?x2xi32>
+  %blocks = arith.index_cast %longest : i32 to index
+
+  %per_row_empty = tensor.empty(%rows) : !per_head
+  %values_empty = tensor.empty(%rows) : !partial
+  %first_maximum = linalg.fill ins(%minus_infinity : f32) outs(%per_row_empty : !per_head) -> !per_head
+  %first_total = linalg.fill ins(%zero : f32) outs(%per_row_empty : !per_head) -> !per_head
+  %first_values = linalg.fill ins(%zero : f32) outs(%values_empty : !partial) -> !partial
+  %row_maximum, %row_total, %row_values = scf.for %block = %c0 to %blocks step %c1
+      iter_args(%old_maximum = %first_maximum, %old_total = %first_total, %old_values = %first_values)
+      -> (!per_head, !per_head, !partial) {
+    %block_i32 = arith.index_cast %block : index to i32
+
+    // How much the row so far and the block weigh against the larger maximum of the two.
+    %new_maximum, %new_total, %keep, %add = linalg.generic {
+      indexing_maps = [#row_head, #row_head, #row_head, #row_head, #row_head, #row_head],
+      iterator_types = ["parallel", "parallel"]
+    } ins(%old_maximum, %old_total : !per_head, !per_head)
+      outs(%per_row_empty, %per_row_empty, %per_row_empty, %per_row_empty : !per_head, !per_head, !per_head, !per_head) {
+    ^bb0(%row_m: f32, %row_t: f32, %unused_m: f32, %unused_t: f32, %unused_k: f32, %unused_a: f32):
+      %row = linalg.index 0 : index
+      %head = linalg.index 1 : index
+      %first = tensor.extract %spans[%row, %c0] : tensor<?x2xi32>
+      %count = tensor.extract %spans[%row, %c1] : tensor<?x2xi32>
+      %inside = arith.cmpi slt, %block_i32, %count : i32
+      %offset = arith.select %inside, %block_i32, %zero_i32 : i32
+      %place_i32 = arith.addi %first, %offset : i32
+      %place = arith.index_cast %place_i32 : i32 to index
+      %block_m = tensor.extract %maximum[%place, %head] : !per_head
+      %block_t = tensor.extract %total[%place, %head] : !per_head
+      %larger = arith.maximumf %row_m, %block_m : f32
+      %reference_magnitude = math.absf %larger : f32
+      %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinity : f32
+      %reference = arith.select %reference_is_infinite, %zero, %larger : f32
+      %row_below = arith.subf %row_m, %reference : f32
+      %block_below = arith.subf %block_m, %reference : f32
+      %row_factor = math.exp2 %row_below : f32
+      %block_factor = math.exp2 %block_below : f32
+      %row_share = arith.mulf %row_t, %row_factor : f32
+      %block_share = arith.mulf %block_t, %block_factor : f32
+      %both = arith.addf %row_share, %block_share : f32
+      %next_m = arith.select %inside, %larger, %row_m : f32
+      %next_t = arith.select %inside, %both, %row_t : f32
+      linalg.yield %next_m, %next_t, %row_factor, %block_factor : f32, f32, f32, f32
+    } -> (!per_head, !per_head, !per_head, !per_head)
+
+    %new_values = linalg.generic {
+      indexing_maps = [#row_head_column, #row_head_column_to_head, #row_head_column_to_head, #row_head_column],
+      iterator_types = ["parallel", "parallel", "parallel"]
+    } ins(%old_values, %keep, %add : !partial, !per_head, !per_head) outs(%values_empty : !partial) {
+    ^bb0(%row_v: f32, %row_factor: f32, %block_factor: f32, %unused: f32):
+      %row = linalg.index 0 : index
+      %head = linalg.index 1 : index
+      %column = linalg.index 2 : index
+      %first = tensor.extract %spans[%row, %c0] : tensor<?x2xi32>
+      %count = tensor.extract %spans[%row, %c1] : tensor<?x2xi32>
+      %inside = arith.cmpi slt, %block_i32, %count : i32
+      %offset = arith.select %inside, %block_i32, %zero_i32 : i32
+      %place_i32 = arith.addi %first, %offset : i32
+      %place = arith.index_cast %place_i32 : i32 to index
+      %block_v = tensor.extract %partial[%place, %head, %column] : !partial
+      %row_share = arith.mulf %row_v, %row_factor : f32
+      %block_share = arith.mulf %block_v, %block_factor : f32
+      %both = arith.addf %row_share, %block_share : f32
+      %next_v = arith.select %inside, %both, %row_v : f32
+      linalg.yield %next_v : f32
+    } -> !partial
+    scf.yield %new_maximum, %new_total, %new_values : !per_head, !per_head, !partial
+  }
+
+
+  %out_empty = tensor.empty(%rows) : !folded
+  %out = linalg.generic {
+    indexing_maps = [#row_head_column, #row_head_column_to_head, #row_head_column],
+    iterator_types = ["parallel", "parallel", "parallel"]
+  } ins(%row_values, %row_total : !partial, !per_head) outs(%out_empty : !folded) {
+  ^bb0(%value: f32, %weight_sum: f32, %unused: bf16):
+    %quotient = arith.divf %value, %weight_sum : f32
+    %rounded = arith.truncf %quotient : f32 to bf16
+    linalg.yield %rounded : bf16
+  } -> !folded
+
+  %lse = linalg.generic {
+    indexing_maps = [#row_head, #row_head, #row_head], iterator_types = ["parallel", "parallel"]
+  } ins(%row_maximum, %row_total : !per_head, !per_head) outs(%per_row_empty : !per_head) {
+  ^bb0(%largest: f32, %weight_sum: f32, %unused: f32):
+    %log2_sum = math.log2 %weight_sum : f32
+    %lse_2 = arith.addf %largest, %log2_sum : f32
+    %lse_e = arith.mulf %lse_2, %ln_2 : f32
+    linalg.yield %lse_e : f32
+  } -> !per_head
+  return %out, %lse : !folded, !per_head
+}
+}

@@ -1,0 +1,941 @@
+!query_rows = tensor<?x2x512xi8>
+!kv = tensor<?x512xi8>
+!cache = tensor<?x512xi8>
+!indices_rows = tensor<?x?xi32>
+!ranges = tensor<?x7xi32> // ori and cmp: cache row of the sequence's token 0, first token seen, end; then ori's key blocks
+!descales = tensor<2xf32> // ori, cmp
+!item_parts = tensor<?xi32>
+!items = tensor<?x3xi32> // query row, batch, key block of the row
+!item_keys = tensor<?x256xi32>
+!item_query = tensor<?x2x512xbf16>
+!item_nope = tensor<?x256x512xbf16>
+!item_scores = tensor<?x2x256xf32>
+!item_weights = tensor<?x2x256xbf16>
+!item_partial = tensor<?x2x512xf32>
+!item_per_head = tensor<?x2xf32>
+!partial = tensor<?x2x512xf32>
+!per_item = tensor<?xf32>
+!per_head = tensor<?x2xf32>
+!sinks = tensor<2xf32>
+!folded = tensor<?x2x512xbf16>
+
+#item_keys = affine_map<(w, k) -> (w, k)>
+#item_head_key = affine_map<(w, h, k) -> (w, h, k)>
+#item_head_key_to_item = affine_map<(w, h, k) -> (w)>
+#item_head_key_to_key = affine_map<(w, h, k) -> (w, k)>
+#item_head_key_to_head = affine_map<(w, h, k) -> (w, h)>
+#item_key_column = affine_map<(w, k, d) -> (w, k, d)>
+#item_key_column_to_key = affine_map<(w, k, d) -> (w, k)>
+#row_head = affine_map<(r, h) -> (r, h)>
+#row_head_column = affine_map<(r, h, d) -> (r, h, d)>
+#row_head_column_to_head = affine_map<(r, h, d) -> (r, h)>
+#row_head_to_head = affine_map<(r, h) -> (h)>
+#item = affine_map<(w) -> (w)>
+#row_head_column_to_row = affine_map<(r, h, d) -> (r)>
+
+module @quant_sparse_flash_mla_ori_none_cmp_dense_kv_cache_contiguous_heads_2 {
+
+stream.executable private @attend_avx512_bf16 {
+  stream.executable.export public @items workgroups(%items: index) -> (index, index, index) {
+    %c1 = arith.constant 1 : index
+    stream.return %items, %c1, %c1 : index, index, index
+  }
+  builtin.module {
+    func.func @items(
+      %query_binding: !stream.binding,
+      %cmp_cache_binding: !stream.binding,
+      %parts_binding: !stream.binding, %descales_binding: !stream.binding, %table_binding: !stream.binding,
+      %slots_binding: !stream.binding, %items_binding: !stream.binding,
+      %rows: index,
+      %cmp_cache_size: index,
+
+      %count: index, %scale_log2_e: f32,
+      %values_binding: !stream.binding, %maximum_binding: !stream.binding, %total_binding: !stream.binding
+    ) attributes {translation_info = #iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %c4 = arith.constant 4 : index
+      %c8 = arith.constant 8 : index
+      %lanes = arith.constant 16 : index
+      %columns = arith.constant 256 : index
+      %nope = arith.constant 512 : index
+      %key_block = arith.constant 256 : index
+      %key_step = arith.constant 16 : index
+      %zero_i32 = arith.constant 0 : i32
+      %masked = arith.constant -1 : i32
+      %zero = arith.constant 0.0 : f32
+      %minus_infinity = arith.constant 0xFF800000 : f32
+      %no_elements = arith.constant dense<0> : vector<16xi32>
+      %zeros = arith.constant dense<0.0> : vector<16xf32>
+      %minus_infinities = arith.constant dense<0xFF800000> : vector<16xf32>
+      %infinities = arith.constant dense<0x7F800000> : vector<16xf32>
+      %least_power = arith.constant dense<-126.0> : vector<16xf32>
+      %largest_power = arith.constant dense<127.0> : vector<16xf32>
+      %rounder = arith.constant dense<12582912.0> : vector<16xf32>
+      %exp2_0 = arith.constant dense<1.0> : vector<16xf32>
+      %exp2_1 = arith.constant dense<0.693147180559945> : vector<16xf32>
+      %exp2_2 = arith.constant dense<0.240226506959101> : vector<16xf32>
+      %exp2_3 = arith.constant dense<0.0555041086648216> : vector<16xf32>
+      %exp2_4 = arith.constant dense<0.00961812910762848> : vector<16xf32>
+      %exp2_5 = arith.constant dense<0.00133335581464284> : vector<16xf32>
+      %exp2_6 = arith.constant dense<0.000154035303933816> : vector<16xf32>
+      %ones_i32 = arith.constant dense<1> : vector<16xi32>
+      %sixteens = arith.constant dense<16> : vector<16xi32>
+      %mantissa_bits = arith.constant dense<23> : vector<16xi32>
+      %half_of_bfloat16 = arith.constant dense<0x7FFF> : vector<16xi32>
+      %upper_half = arith.constant dense<0xFFFF0000> : vector<16xi32>
+      %half_sixteens = arith.constant dense<16> : vector<8xi32>
+
+      %slots = stream.binding.subspan %slots_binding[%c0] : !stream.binding -> memref<?x256xi32>{%count}
+      %items = stream.binding.subspan %items_binding[%c0] : !stream.binding -> memref<?x3xi32>{%count}
+      %values = stream.binding.subspan %values_binding[%c0] : !stream.binding -> memref<?x2x512xf32>{%count}
+      %maxima = stream.binding.subspan %maximum_binding[%c0] : !stream.binding -> memref<?x2xf32>{%count}
+      %totals = stream.binding.subspan %total_binding[%c0] : !stream.binding -> memref<?x2xf32>{%count}
+      %item = stream.dispatch.workgroup.id[0] : index
+      %query_row_i32 = memref.load %items[%item, %c0] : memref<?x3xi32>
+      %query_row = arith.index_cast %query_row_i32 : i32 to index
+      %query = stream.binding.subspan %query_binding[%c0] : !stream.binding -> memref<?x2x512xi8>{%rows}
+      %cmp_cache = stream.binding.subspan %cmp_cache_binding[%c0] : !stream.binding -> memref<?x512xi8>{%cmp_cache_size}
+      %item_parts = stream.binding.subspan %parts_binding[%c0] : !stream.binding -> memref<?xi32>{%count}
+      %item_descales = stream.binding.subspan %descales_binding[%c0] : !stream.binding -> memref<?xf32>{%count}
+      %code_table = stream.binding.subspan %table_binding[%c0] : !stream.binding -> memref<256xf32>
+      %part = memref.load %item_parts[%item] : memref<?xi32>
+      %in_cmp = arith.cmpi ne, %part, %zero_i32 : i32
+      %descale = memref.load %item_descales[%item] : memref<?xf32>
+      %descale_lanes = vector.broadcast %descale : f32 to vector<16xf32>
+      %score_factor = arith.mulf %scale_log2_e, %descale : f32
+      %score_factor_lanes = vector.broadcast %score_factor : f32 to vector<16xf32>
+
+      // Key slots behind the last one that the row attends to cost nothing.
+      %last = scf.for %k = %c0 to %key_block step %c1 iter_args(%so_far = %c0) -> (index) {
+        %slot = memref.load %slots[%item, %k] : memref<?x256xi32>
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        %behind = arith.addi %k, %c1 : index
+        %next = arith.select %attended, %behind, %so_far : index
+        scf.yield %next : index
+      }
+      %key_steps = arith.ceildivui %last, %key_step : index
+      %key_end = arith.muli %key_steps, %key_step : index
+
+      // Gather and dequantise. A masked slot is zeros.
+      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x272xi32>
+      scf.for %k = %c0 to %key_end step %c1 {
+        %in_block = arith.cmpi ult, %k, %key_block : index
+        %slot_place = arith.select %in_block, %k, %c0 : index
+        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+        %slot = arith.select %in_block, %slot_any, %masked : i32
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        scf.if %attended {
+          %row = arith.index_cast %slot : i32 to index
+          scf.for %d = %c0 to %nope step %lanes {
+            %codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<16xi8>
+              %code_indices = arith.extui %codes : vector<16xi8> to vector<16xi32>
+              %all_lanes = arith.constant dense<true> : vector<16xi1>
+              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
+                : memref<256xf32>, vector<16xi32>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+
+          %decoded_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded_short = vector.bitcast %decoded_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded_short_pairs = vector.bitcast %decoded_short : vector<16xi16> to vector<8xi32>
+          %decoded_short_column = arith.divui %d, %c2 : index
+          vector.store %decoded_short_pairs, %keys[%k, %decoded_short_column] : memref<256x272xi32>, vector<8xi32>
+
+
+
+          }
+
+        } else {
+          scf.for %column = %c0 to %columns step %lanes {
+            vector.store %no_elements, %keys[%k, %column] : memref<256x272xi32>, vector<16xi32>
+          }
+        }
+      }
+
+      // Key after key is what Q.K reads; P.V reads the same column of two keys at a time.
+      %paired = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<128x528xi32>
+      scf.for %k = %c0 to %key_end step %c2 {
+        %k_next = arith.addi %k, %c1 : index
+        %pair = arith.divui %k, %c2 : index
+        scf.for %d = %c0 to %nope step %lanes {
+          %column = arith.divui %d, %c2 : index
+          %even = vector.load %keys[%k, %column] : memref<256x272xi32>, vector<8xi32>
+          %odd = vector.load %keys[%k_next, %column] : memref<256x272xi32>, vector<8xi32>
+          %both_even_short = vector.bitcast %even : vector<8xi32> to vector<16xi16>
+          %both_even = arith.extui %both_even_short : vector<16xi16> to vector<16xi32>
+          %both_odd_short = vector.bitcast %odd : vector<8xi32> to vector<16xi16>
+          %both_odd = arith.extui %both_odd_short : vector<16xi16> to vector<16xi32>
+          %both_odd_upper = arith.shli %both_odd, %sixteens : vector<16xi32>
+          %both = arith.ori %both_even, %both_odd_upper : vector<16xi32>
+          vector.store %both, %paired[%pair, %d] : memref<128x528xi32>, vector<16xi32>
+        }
+      }
+      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<2x256xf32>
+      %weights = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<2x128xi32>
+      %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<2x256xi32>
+      %keys_at_once = arith.constant 8 : index
+      %some_factors = vector.broadcast %score_factor : f32 to vector<8xf32>
+      %some_minus_infinities = arith.constant dense<0xFF800000> : vector<8xf32>
+      %some_zeros_i32 = arith.constant dense<0> : vector<8xi32>
+      %head0 = arith.constant 0 : index
+          scf.for %d = %c0 to %nope step %lanes {
+            %codes = vector.load %query[%query_row, %head0, %d] : memref<?x2x512xi8>, vector<16xi8>
+              %code_indices = arith.extui %codes : vector<16xi8> to vector<16xi32>
+              %all_lanes = arith.constant dense<true> : vector<16xi1>
+              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
+                : memref<256xf32>, vector<16xi32>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+
+          %decoded_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded_short = vector.bitcast %decoded_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded_short_pairs = vector.bitcast %decoded_short : vector<16xi16> to vector<8xi32>
+          %decoded_short_column = arith.divui %d, %c2 : index
+          vector.store %decoded_short_pairs, %packed[%head0, %decoded_short_column] : memref<2x256xi32>, vector<8xi32>
+
+
+
+          }
+      %head1 = arith.constant 1 : index
+          scf.for %d = %c0 to %nope step %lanes {
+            %codes = vector.load %query[%query_row, %head1, %d] : memref<?x2x512xi8>, vector<16xi8>
+              %code_indices = arith.extui %codes : vector<16xi8> to vector<16xi32>
+              %all_lanes = arith.constant dense<true> : vector<16xi1>
+              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
+                : memref<256xf32>, vector<16xi32>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+
+          %decoded_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded_short = vector.bitcast %decoded_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded_short_pairs = vector.bitcast %decoded_short : vector<16xi16> to vector<8xi32>
+          %decoded_short_column = arith.divui %d, %c2 : index
+          vector.store %decoded_short_pairs, %packed[%head1, %decoded_short_column] : memref<2x256xi32>, vector<8xi32>
+
+
+
+          }
+
+      // Scores: 8 keys x 2 heads in registers.
+      scf.for %k = %c0 to %key_end step %keys_at_once {
+        %place0 = arith.constant 0 : index
+        %k0 = arith.addi %k, %place0 : index
+        %place1 = arith.constant 1 : index
+        %k1 = arith.addi %k, %place1 : index
+        %place2 = arith.constant 2 : index
+        %k2 = arith.addi %k, %place2 : index
+        %place3 = arith.constant 3 : index
+        %k3 = arith.addi %k, %place3 : index
+        %place4 = arith.constant 4 : index
+        %k4 = arith.addi %k, %place4 : index
+        %place5 = arith.constant 5 : index
+        %k5 = arith.addi %k, %place5 : index
+        %place6 = arith.constant 6 : index
+        %k6 = arith.addi %k, %place6 : index
+        %place7 = arith.constant 7 : index
+        %k7 = arith.addi %k, %place7 : index
+        %dots:16 = scf.for %d = %c0 to %columns step %lanes
+            iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+          %key0 = vector.load %keys[%k0, %d] : memref<256x272xi32>, vector<16xi32>
+          %key1 = vector.load %keys[%k1, %d] : memref<256x272xi32>, vector<16xi32>
+          %key2 = vector.load %keys[%k2, %d] : memref<256x272xi32>, vector<16xi32>
+          %key3 = vector.load %keys[%k3, %d] : memref<256x272xi32>, vector<16xi32>
+          %key4 = vector.load %keys[%k4, %d] : memref<256x272xi32>, vector<16xi32>
+          %key5 = vector.load %keys[%k5, %d] : memref<256x272xi32>, vector<16xi32>
+          %key6 = vector.load %keys[%k6, %d] : memref<256x272xi32>, vector<16xi32>
+          %key7 = vector.load %keys[%k7, %d] : memref<256x272xi32>, vector<16xi32>
+          %q0 = vector.load %packed[%head0, %d] : memref<2x256xi32>, vector<16xi32>
+            %next0_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next0_b = vector.bitcast %key0 : vector<16xi32> to vector<32xbf16>
+            %next0 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum0, %next0_a, %next0_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next1_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next1_b = vector.bitcast %key1 : vector<16xi32> to vector<32xbf16>
+            %next1 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum1, %next1_a, %next1_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next2_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next2_b = vector.bitcast %key2 : vector<16xi32> to vector<32xbf16>
+            %next2 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum2, %next2_a, %next2_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next3_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next3_b = vector.bitcast %key3 : vector<16xi32> to vector<32xbf16>
+            %next3 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum3, %next3_a, %next3_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next4_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next4_b = vector.bitcast %key4 : vector<16xi32> to vector<32xbf16>
+            %next4 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum4, %next4_a, %next4_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next5_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next5_b = vector.bitcast %key5 : vector<16xi32> to vector<32xbf16>
+            %next5 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum5, %next5_a, %next5_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next6_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next6_b = vector.bitcast %key6 : vector<16xi32> to vector<32xbf16>
+            %next6 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum6, %next6_a, %next6_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next7_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
+            %next7_b = vector.bitcast %key7 : vector<16xi32> to vector<32xbf16>
+            %next7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum7, %next7_a, %next7_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+          %q1 = vector.load %packed[%head1, %d] : memref<2x256xi32>, vector<16xi32>
+            %next8_a = vector.bitcast %q1 : vector<16xi32> to vector<32xbf16>
+            %next8_b = vector.bitcast %key0 : vector<16xi32> to vector<32xbf16>
+            %next8 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum8, %next8_a, %next8_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next9_a = vector.bitcast %q1 : vector<16xi32> to vector<32xbf16>
+            %next9_b = vector.bitcast %key1 : vector<16xi32> to vector<32xbf16>
+            %next9 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum9, %next9_a, %next9_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next10_a = vector.bitcast %q1 : vector<16xi32> to vector<32xbf16>
+            %next10_b = vector.bitcast %key2 : vector<16xi32> to vector<32xbf16>
+            %next10 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum10, %next10_a, %next10_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next11_a = vector.bitcast %q1 : vector<16xi32> to vector<32xbf16>
+            %next11_b = vector.bitcast %key3 : vector<16xi32> to vector<32xbf16>
+            %next11 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum11, %next11_a, %next11_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next12_a = vector.bitcast %q1 : vector<16xi32> to vector<32xbf16>
+            %next12_b = vector.bitcast %key4 : vector<16xi32> to vector<32xbf16>
+            %next12 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum12, %next12_a, %next12_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next13_a = vector.bitcast %q1 : vector<16xi32> to vector<32xbf16>
+            %next13_b = vector.bitcast %key5 : vector<16xi32> to vector<32xbf16>
+            %next13 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum13, %next13_a, %next13_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next14_a = vector.bitcast %q1 : vector<16xi32> to vector<32xbf16>
+            %next14_b = vector.bitcast %key6 : vector<16xi32> to vector<32xbf16>
+            %next14 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum14, %next14_a, %next14_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next15_a = vector.bitcast %q1 : vector<16xi32> to vector<32xbf16>
+            %next15_b = vector.bitcast %key7 : vector<16xi32> to vector<32xbf16>
+            %next15 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum15, %next15_a, %next15_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+          scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
+        }
+        // key_step divides the key block, so that all of these slots are there.
+        %slots_here = vector.load %slots[%item, %k] : memref<?x256xi32>, vector<8xi32>
+        %attended = arith.cmpi sge, %slots_here, %some_zeros_i32 : vector<8xi32>
+          %dot0_0_0_lower = vector.shuffle %dots#0, %dots#1 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
+          %dot0_0_0_upper = vector.shuffle %dots#0, %dots#1 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot0_0_0 = arith.addf %dot0_0_0_lower, %dot0_0_0_upper : vector<16xf32>
+          %dot0_0_1_lower = vector.shuffle %dots#2, %dots#3 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
+          %dot0_0_1_upper = vector.shuffle %dots#2, %dots#3 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot0_0_1 = arith.addf %dot0_0_1_lower, %dot0_0_1_upper : vector<16xf32>
+          %dot0_0_2_lower = vector.shuffle %dots#4, %dots#5 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
+          %dot0_0_2_upper = vector.shuffle %dots#4, %dots#5 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot0_0_2 = arith.addf %dot0_0_2_lower, %dot0_0_2_upper : vector<16xf32>
+          %dot0_0_3_lower = vector.shuffle %dots#6, %dots#7 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
+          %dot0_0_3_upper = vector.shuffle %dots#6, %dots#7 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot0_0_3 = arith.addf %dot0_0_3_lower, %dot0_0_3_upper : vector<16xf32>
+          %dot0_1_0_lower = vector.shuffle %dot0_0_0, %dot0_0_1 [0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27] : vector<16xf32>, vector<16xf32>
+          %dot0_1_0_upper = vector.shuffle %dot0_0_0, %dot0_0_1 [4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot0_1_0 = arith.addf %dot0_1_0_lower, %dot0_1_0_upper : vector<16xf32>
+          %dot0_1_1_lower = vector.shuffle %dot0_0_2, %dot0_0_3 [0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27] : vector<16xf32>, vector<16xf32>
+          %dot0_1_1_upper = vector.shuffle %dot0_0_2, %dot0_0_3 [4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot0_1_1 = arith.addf %dot0_1_1_lower, %dot0_1_1_upper : vector<16xf32>
+          %dot0_2_0_lower = vector.shuffle %dot0_1_0, %dot0_1_1 [0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29] : vector<16xf32>, vector<16xf32>
+          %dot0_2_0_upper = vector.shuffle %dot0_1_0, %dot0_1_1 [2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 22, 23, 26, 27, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot0_2_0 = arith.addf %dot0_2_0_lower, %dot0_2_0_upper : vector<16xf32>
+          %dot0_3_0_lower = vector.shuffle %dot0_2_0, %dot0_2_0 [0, 2, 4, 6, 8, 10, 12, 14] : vector<16xf32>, vector<16xf32>
+          %dot0_3_0_upper = vector.shuffle %dot0_2_0, %dot0_2_0 [1, 3, 5, 7, 9, 11, 13, 15] : vector<16xf32>, vector<16xf32>
+          %dot0_3_0 = arith.addf %dot0_3_0_lower, %dot0_3_0_upper : vector<8xf32>
+          %dot0 = vector.shuffle %dot0_3_0, %dot0_3_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+        %scaled0 = arith.mulf %dot0, %some_factors : vector<8xf32>
+        %score0 = arith.select %attended, %scaled0, %some_minus_infinities : vector<8xi1>, vector<8xf32>
+        vector.store %score0, %scores[%head0, %k] : memref<2x256xf32>, vector<8xf32>
+          %dot1_0_0_lower = vector.shuffle %dots#8, %dots#9 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
+          %dot1_0_0_upper = vector.shuffle %dots#8, %dots#9 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot1_0_0 = arith.addf %dot1_0_0_lower, %dot1_0_0_upper : vector<16xf32>
+          %dot1_0_1_lower = vector.shuffle %dots#10, %dots#11 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
+          %dot1_0_1_upper = vector.shuffle %dots#10, %dots#11 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot1_0_1 = arith.addf %dot1_0_1_lower, %dot1_0_1_upper : vector<16xf32>
+          %dot1_0_2_lower = vector.shuffle %dots#12, %dots#13 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
+          %dot1_0_2_upper = vector.shuffle %dots#12, %dots#13 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot1_0_2 = arith.addf %dot1_0_2_lower, %dot1_0_2_upper : vector<16xf32>
+          %dot1_0_3_lower = vector.shuffle %dots#14, %dots#15 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
+          %dot1_0_3_upper = vector.shuffle %dots#14, %dots#15 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot1_0_3 = arith.addf %dot1_0_3_lower, %dot1_0_3_upper : vector<16xf32>
+          %dot1_1_0_lower = vector.shuffle %dot1_0_0, %dot1_0_1 [0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27] : vector<16xf32>, vector<16xf32>
+          %dot1_1_0_upper = vector.shuffle %dot1_0_0, %dot1_0_1 [4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot1_1_0 = arith.addf %dot1_1_0_lower, %dot1_1_0_upper : vector<16xf32>
+          %dot1_1_1_lower = vector.shuffle %dot1_0_2, %dot1_0_3 [0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27] : vector<16xf32>, vector<16xf32>
+          %dot1_1_1_upper = vector.shuffle %dot1_0_2, %dot1_0_3 [4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot1_1_1 = arith.addf %dot1_1_1_lower, %dot1_1_1_upper : vector<16xf32>
+          %dot1_2_0_lower = vector.shuffle %dot1_1_0, %dot1_1_1 [0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 24, 25, 28, 29] : vector<16xf32>, vector<16xf32>
+          %dot1_2_0_upper = vector.shuffle %dot1_1_0, %dot1_1_1 [2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 22, 23, 26, 27, 30, 31] : vector<16xf32>, vector<16xf32>
+          %dot1_2_0 = arith.addf %dot1_2_0_lower, %dot1_2_0_upper : vector<16xf32>
+          %dot1_3_0_lower = vector.shuffle %dot1_2_0, %dot1_2_0 [0, 2, 4, 6, 8, 10, 12, 14] : vector<16xf32>, vector<16xf32>
+          %dot1_3_0_upper = vector.shuffle %dot1_2_0, %dot1_2_0 [1, 3, 5, 7, 9, 11, 13, 15] : vector<16xf32>, vector<16xf32>
+          %dot1_3_0 = arith.addf %dot1_3_0_lower, %dot1_3_0_upper : vector<8xf32>
+          %dot1 = vector.shuffle %dot1_3_0, %dot1_3_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+        %scaled1 = arith.mulf %dot1, %some_factors : vector<8xf32>
+        %score1 = arith.select %attended, %scaled1, %some_minus_infinities : vector<8xi1>, vector<8xf32>
+        vector.store %score1, %scores[%head1, %k] : memref<2x256xf32>, vector<8xf32>
+      }
+
+      // Softmax over the block; the weights are rounded, their sum is of the float32 ones.
+      %maximum_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<16xf32>) {
+        %score = vector.load %scores[%head0, %k] : memref<2x256xf32>, vector<16xf32>
+        %larger = arith.maximumf %so_far, %score : vector<16xf32>
+        scf.yield %larger : vector<16xf32>
+      }
+          %largest0_0_0_lower = vector.shuffle %maximum_lanes0_0, %maximum_lanes0_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<16xf32>, vector<16xf32>
+          %largest0_0_0_upper = vector.shuffle %maximum_lanes0_0, %maximum_lanes0_0 [8, 9, 10, 11, 12, 13, 14, 15] : vector<16xf32>, vector<16xf32>
+          %largest0_0_0 = arith.maximumf %largest0_0_0_lower, %largest0_0_0_upper : vector<8xf32>
+          %largest0_1_0_lower = vector.shuffle %largest0_0_0, %largest0_0_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
+          %largest0_1_0_upper = vector.shuffle %largest0_0_0, %largest0_0_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+          %largest0_1_0 = arith.maximumf %largest0_1_0_lower, %largest0_1_0_upper : vector<4xf32>
+          %largest0_2_0_lower = vector.shuffle %largest0_1_0, %largest0_1_0 [0, 1] : vector<4xf32>, vector<4xf32>
+          %largest0_2_0_upper = vector.shuffle %largest0_1_0, %largest0_1_0 [2, 3] : vector<4xf32>, vector<4xf32>
+          %largest0_2_0 = arith.maximumf %largest0_2_0_lower, %largest0_2_0_upper : vector<2xf32>
+          %largest0_3_0_lower = vector.shuffle %largest0_2_0, %largest0_2_0 [0] : vector<2xf32>, vector<2xf32>
+          %largest0_3_0_upper = vector.shuffle %largest0_2_0, %largest0_2_0 [1] : vector<2xf32>, vector<2xf32>
+          %largest0_3_0 = arith.maximumf %largest0_3_0_lower, %largest0_3_0_upper : vector<1xf32>
+          %largest0 = vector.shuffle %largest0_3_0, %largest0_3_0 [0] : vector<1xf32>, vector<1xf32>
+      %maximum0 = vector.extract %largest0[0] : f32 from vector<1xf32>
+      %maximum_everywhere0 = vector.broadcast %maximum0 : f32 to vector<16xf32>
+          %reference0_magnitude = math.absf %maximum_everywhere0 : vector<16xf32>
+          %reference0_is_infinite = arith.cmpf oeq, %reference0_magnitude, %infinities : vector<16xf32>
+          %reference0 = arith.select %reference0_is_infinite, %zeros, %maximum_everywhere0 : vector<16xi1>, vector<16xf32>
+      %total_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<16xf32>) {
+        %score = vector.load %scores[%head0, %k] : memref<2x256xf32>, vector<16xf32>
+        %below = arith.subf %score, %reference0 : vector<16xf32>
+          %weight_above = arith.maximumf %below, %least_power : vector<16xf32>
+          %weight_inside = arith.minimumf %weight_above, %largest_power : vector<16xf32>
+          %weight_shifted = arith.addf %weight_inside, %rounder : vector<16xf32>
+          %weight_whole = arith.subf %weight_shifted, %rounder : vector<16xf32>
+          %weight_rest = arith.subf %weight_inside, %weight_whole : vector<16xf32>
+          %weight_5 = math.fma %exp2_6, %weight_rest, %exp2_5 : vector<16xf32>
+          %weight_4 = math.fma %weight_5, %weight_rest, %exp2_4 : vector<16xf32>
+          %weight_3 = math.fma %weight_4, %weight_rest, %exp2_3 : vector<16xf32>
+          %weight_2 = math.fma %weight_3, %weight_rest, %exp2_2 : vector<16xf32>
+          %weight_1 = math.fma %weight_2, %weight_rest, %exp2_1 : vector<16xf32>
+          %weight_0 = math.fma %weight_1, %weight_rest, %exp2_0 : vector<16xf32>
+          %weight_whole_bits = vector.bitcast %weight_shifted : vector<16xf32> to vector<16xi32>
+          %weight_exponent = arith.shli %weight_whole_bits, %mantissa_bits : vector<16xi32>
+          %weight_bits = vector.bitcast %weight_0 : vector<16xf32> to vector<16xi32>
+          %weight_scaled_bits = arith.addi %weight_bits, %weight_exponent : vector<16xi32>
+          %weight_power = vector.bitcast %weight_scaled_bits : vector<16xi32> to vector<16xf32>
+          %weight_is_small = arith.cmpf olt, %below, %least_power : vector<16xf32>
+          %weight_or_zero = arith.select %weight_is_small, %zeros, %weight_power : vector<16xi1>, vector<16xf32>
+          %weight_is_large = arith.cmpf ogt, %below, %largest_power : vector<16xf32>
+          %weight_or_infinity = arith.select %weight_is_large, %infinities, %weight_or_zero : vector<16xi1>, vector<16xf32>
+          %weight_is_nan = arith.cmpf uno, %below, %below : vector<16xf32>
+          %weight = arith.select %weight_is_nan, %below, %weight_or_infinity : vector<16xi1>, vector<16xf32>
+          %weight_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%weight) : (vector<16xf32>) -> vector<16xbf16>
+          %weight_short = vector.bitcast %weight_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %weight_short_pairs = vector.bitcast %weight_short : vector<16xi16> to vector<8xi32>
+          %weight_short_column = arith.divui %k, %c2 : index
+          vector.store %weight_short_pairs, %weights[%head0, %weight_short_column] : memref<2x128xi32>, vector<8xi32>
+
+
+        %next = arith.addf %so_far, %weight : vector<16xf32>
+        scf.yield %next : vector<16xf32>
+      }
+          %whole0_0_0_lower = vector.shuffle %total_lanes0_0, %total_lanes0_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<16xf32>, vector<16xf32>
+          %whole0_0_0_upper = vector.shuffle %total_lanes0_0, %total_lanes0_0 [8, 9, 10, 11, 12, 13, 14, 15] : vector<16xf32>, vector<16xf32>
+          %whole0_0_0 = arith.addf %whole0_0_0_lower, %whole0_0_0_upper : vector<8xf32>
+          %whole0_1_0_lower = vector.shuffle %whole0_0_0, %whole0_0_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
+          %whole0_1_0_upper = vector.shuffle %whole0_0_0, %whole0_0_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+          %whole0_1_0 = arith.addf %whole0_1_0_lower, %whole0_1_0_upper : vector<4xf32>
+          %whole0_2_0_lower = vector.shuffle %whole0_1_0, %whole0_1_0 [0, 1] : vector<4xf32>, vector<4xf32>
+          %whole0_2_0_upper = vector.shuffle %whole0_1_0, %whole0_1_0 [2, 3] : vector<4xf32>, vector<4xf32>
+          %whole0_2_0 = arith.addf %whole0_2_0_lower, %whole0_2_0_upper : vector<2xf32>
+          %whole0_3_0_lower = vector.shuffle %whole0_2_0, %whole0_2_0 [0] : vector<2xf32>, vector<2xf32>
+          %whole0_3_0_upper = vector.shuffle %whole0_2_0, %whole0_2_0 [1] : vector<2xf32>, vector<2xf32>
+          %whole0_3_0 = arith.addf %whole0_3_0_lower, %whole0_3_0_upper : vector<1xf32>
+          %whole0 = vector.shuffle %whole0_3_0, %whole0_3_0 [0] : vector<1xf32>, vector<1xf32>
+      %total0 = vector.extract %whole0[0] : f32 from vector<1xf32>
+      memref.store %maximum0, %maxima[%item, %head0] : memref<?x2xf32>
+      memref.store %total0, %totals[%item, %head0] : memref<?x2xf32>
+      %maximum_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<16xf32>) {
+        %score = vector.load %scores[%head1, %k] : memref<2x256xf32>, vector<16xf32>
+        %larger = arith.maximumf %so_far, %score : vector<16xf32>
+        scf.yield %larger : vector<16xf32>
+      }
+          %largest1_0_0_lower = vector.shuffle %maximum_lanes1_0, %maximum_lanes1_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<16xf32>, vector<16xf32>
+          %largest1_0_0_upper = vector.shuffle %maximum_lanes1_0, %maximum_lanes1_0 [8, 9, 10, 11, 12, 13, 14, 15] : vector<16xf32>, vector<16xf32>
+          %largest1_0_0 = arith.maximumf %largest1_0_0_lower, %largest1_0_0_upper : vector<8xf32>
+          %largest1_1_0_lower = vector.shuffle %largest1_0_0, %largest1_0_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
+          %largest1_1_0_upper = vector.shuffle %largest1_0_0, %largest1_0_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+          %largest1_1_0 = arith.maximumf %largest1_1_0_lower, %largest1_1_0_upper : vector<4xf32>
+          %largest1_2_0_lower = vector.shuffle %largest1_1_0, %largest1_1_0 [0, 1] : vector<4xf32>, vector<4xf32>
+          %largest1_2_0_upper = vector.shuffle %largest1_1_0, %largest1_1_0 [2, 3] : vector<4xf32>, vector<4xf32>
+          %largest1_2_0 = arith.maximumf %largest1_2_0_lower, %largest1_2_0_upper : vector<2xf32>
+          %largest1_3_0_lower = vector.shuffle %largest1_2_0, %largest1_2_0 [0] : vector<2xf32>, vector<2xf32>
+          %largest1_3_0_upper = vector.shuffle %largest1_2_0, %largest1_2_0 [1] : vector<2xf32>, vector<2xf32>
+          %largest1_3_0 = arith.maximumf %largest1_3_0_lower, %largest1_3_0_upper : vector<1xf32>
+          %largest1 = vector.shuffle %largest1_3_0, %largest1_3_0 [0] : vector<1xf32>, vector<1xf32>
+      %maximum1 = vector.extract %largest1[0] : f32 from vector<1xf32>
+      %maximum_everywhere1 = vector.broadcast %maximum1 : f32 to vector<16xf32>
+          %reference1_magnitude = math.absf %maximum_everywhere1 : vector<16xf32>
+          %reference1_is_infinite = arith.cmpf oeq, %reference1_magnitude, %infinities : vector<16xf32>
+          %reference1 = arith.select %reference1_is_infinite, %zeros, %maximum_everywhere1 : vector<16xi1>, vector<16xf32>
+      %total_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<16xf32>) {
+        %score = vector.load %scores[%head1, %k] : memref<2x256xf32>, vector<16xf32>
+        %below = arith.subf %score, %reference1 : vector<16xf32>
+          %weight_above = arith.maximumf %below, %least_power : vector<16xf32>
+          %weight_inside = arith.minimumf %weight_above, %largest_power : vector<16xf32>
+          %weight_shifted = arith.addf %weight_inside, %rounder : vector<16xf32>
+          %weight_whole = arith.subf %weight_shifted, %rounder : vector<16xf32>
+          %weight_rest = arith.subf %weight_inside, %weight_whole : vector<16xf32>
+          %weight_5 = math.fma %exp2_6, %weight_rest, %exp2_5 : vector<16xf32>
+          %weight_4 = math.fma %weight_5, %weight_rest, %exp2_4 : vector<16xf32>
+          %weight_3 = math.fma %weight_4, %weight_rest, %exp2_3 : vector<16xf32>
+          %weight_2 = math.fma %weight_3, %weight_rest, %exp2_2 : vector<16xf32>
+          %weight_1 = math.fma %weight_2, %weight_rest, %exp2_1 : vector<16xf32>
+          %weight_0 = math.fma %weight_1, %weight_rest, %exp2_0 : vector<16xf32>
+          %weight_whole_bits = vector.bitcast %weight_shifted : vector<16xf32> to vector<16xi32>
+          %weight_exponent = arith.shli %weight_whole_bits, %mantissa_bits : vector<16xi32>
+          %weight_bits = vector.bitcast %weight_0 : vector<16xf32> to vector<16xi32>
+          %weight_scaled_bits = arith.addi %weight_bits, %weight_exponent : vector<16xi32>
+          %weight_power = vector.bitcast %weight_scaled_bits : vector<16xi32> to vector<16xf32>
+          %weight_is_small = arith.cmpf olt, %below, %least_power : vector<16xf32>
+          %weight_or_zero = arith.select %weight_is_small, %zeros, %weight_power : vector<16xi1>, vector<16xf32>
+          %weight_is_large = arith.cmpf ogt, %below, %largest_power : vector<16xf32>
+          %weight_or_infinity = arith.select %weight_is_large, %infinities, %weight_or_zero : vector<16xi1>, vector<16xf32>
+          %weight_is_nan = arith.cmpf uno, %below, %below : vector<16xf32>
+          %weight = arith.select %weight_is_nan, %below, %weight_or_infinity : vector<16xi1>, vector<16xf32>
+          %weight_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%weight) : (vector<16xf32>) -> vector<16xbf16>
+          %weight_short = vector.bitcast %weight_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %weight_short_pairs = vector.bitcast %weight_short : vector<16xi16> to vector<8xi32>
+          %weight_short_column = arith.divui %k, %c2 : index
+          vector.store %weight_short_pairs, %weights[%head1, %weight_short_column] : memref<2x128xi32>, vector<8xi32>
+
+
+        %next = arith.addf %so_far, %weight : vector<16xf32>
+        scf.yield %next : vector<16xf32>
+      }
+          %whole1_0_0_lower = vector.shuffle %total_lanes1_0, %total_lanes1_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<16xf32>, vector<16xf32>
+          %whole1_0_0_upper = vector.shuffle %total_lanes1_0, %total_lanes1_0 [8, 9, 10, 11, 12, 13, 14, 15] : vector<16xf32>, vector<16xf32>
+          %whole1_0_0 = arith.addf %whole1_0_0_lower, %whole1_0_0_upper : vector<8xf32>
+          %whole1_1_0_lower = vector.shuffle %whole1_0_0, %whole1_0_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
+          %whole1_1_0_upper = vector.shuffle %whole1_0_0, %whole1_0_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
+          %whole1_1_0 = arith.addf %whole1_1_0_lower, %whole1_1_0_upper : vector<4xf32>
+          %whole1_2_0_lower = vector.shuffle %whole1_1_0, %whole1_1_0 [0, 1] : vector<4xf32>, vector<4xf32>
+          %whole1_2_0_upper = vector.shuffle %whole1_1_0, %whole1_1_0 [2, 3] : vector<4xf32>, vector<4xf32>
+          %whole1_2_0 = arith.addf %whole1_2_0_lower, %whole1_2_0_upper : vector<2xf32>
+          %whole1_3_0_lower = vector.shuffle %whole1_2_0, %whole1_2_0 [0] : vector<2xf32>, vector<2xf32>
+          %whole1_3_0_upper = vector.shuffle %whole1_2_0, %whole1_2_0 [1] : vector<2xf32>, vector<2xf32>
+          %whole1_3_0 = arith.addf %whole1_3_0_lower, %whole1_3_0_upper : vector<1xf32>
+          %whole1 = vector.shuffle %whole1_3_0, %whole1_3_0 [0] : vector<1xf32>, vector<1xf32>
+      %total1 = vector.extract %whole1[0] : f32 from vector<1xf32>
+      memref.store %maximum1, %maxima[%item, %head1] : memref<?x2xf32>
+      memref.store %total1, %totals[%item, %head1] : memref<?x2xf32>
+
+      // Values: 2 heads x 8 vectors of columns in registers, summed key by key.
+      %panel = arith.constant 128 : index
+      %terms = arith.divui %key_end, %c2 : index
+      scf.for %d = %c0 to %nope step %panel {
+        %columns0 = arith.constant 0 : index
+        %d0 = arith.addi %d, %columns0 : index
+        %columns1 = arith.constant 16 : index
+        %d1 = arith.addi %d, %columns1 : index
+        %columns2 = arith.constant 32 : index
+        %d2 = arith.addi %d, %columns2 : index
+        %columns3 = arith.constant 48 : index
+        %d3 = arith.addi %d, %columns3 : index
+        %columns4 = arith.constant 64 : index
+        %d4 = arith.addi %d, %columns4 : index
+        %columns5 = arith.constant 80 : index
+        %d5 = arith.addi %d, %columns5 : index
+        %columns6 = arith.constant 96 : index
+        %d6 = arith.addi %d, %columns6 : index
+        %columns7 = arith.constant 112 : index
+        %d7 = arith.addi %d, %columns7 : index
+        %sums:16 = scf.for %k = %c0 to %terms step %c1
+            iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+          %value0 = vector.load %paired[%k, %d0] : memref<128x528xi32>, vector<16xi32>
+          %value1 = vector.load %paired[%k, %d1] : memref<128x528xi32>, vector<16xi32>
+          %value2 = vector.load %paired[%k, %d2] : memref<128x528xi32>, vector<16xi32>
+          %value3 = vector.load %paired[%k, %d3] : memref<128x528xi32>, vector<16xi32>
+          %value4 = vector.load %paired[%k, %d4] : memref<128x528xi32>, vector<16xi32>
+          %value5 = vector.load %paired[%k, %d5] : memref<128x528xi32>, vector<16xi32>
+          %value6 = vector.load %paired[%k, %d6] : memref<128x528xi32>, vector<16xi32>
+          %value7 = vector.load %paired[%k, %d7] : memref<128x528xi32>, vector<16xi32>
+          %weight0 = memref.load %weights[%head0, %k] : memref<2x128xi32>
+          %weight_lanes0 = vector.broadcast %weight0 : i32 to vector<16xi32>
+            %next0_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next0_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
+            %next0 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum0, %next0_a, %next0_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next1_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next1_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
+            %next1 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum1, %next1_a, %next1_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next2_a = vector.bitcast %value2 : vector<16xi32> to vector<32xbf16>
+            %next2_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
+            %next2 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum2, %next2_a, %next2_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next3_a = vector.bitcast %value3 : vector<16xi32> to vector<32xbf16>
+            %next3_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
+            %next3 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum3, %next3_a, %next3_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next4_a = vector.bitcast %value4 : vector<16xi32> to vector<32xbf16>
+            %next4_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
+            %next4 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum4, %next4_a, %next4_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next5_a = vector.bitcast %value5 : vector<16xi32> to vector<32xbf16>
+            %next5_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
+            %next5 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum5, %next5_a, %next5_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next6_a = vector.bitcast %value6 : vector<16xi32> to vector<32xbf16>
+            %next6_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
+            %next6 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum6, %next6_a, %next6_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next7_a = vector.bitcast %value7 : vector<16xi32> to vector<32xbf16>
+            %next7_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
+            %next7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum7, %next7_a, %next7_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+          %weight1 = memref.load %weights[%head1, %k] : memref<2x128xi32>
+          %weight_lanes1 = vector.broadcast %weight1 : i32 to vector<16xi32>
+            %next8_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next8_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
+            %next8 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum8, %next8_a, %next8_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next9_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next9_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
+            %next9 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum9, %next9_a, %next9_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next10_a = vector.bitcast %value2 : vector<16xi32> to vector<32xbf16>
+            %next10_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
+            %next10 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum10, %next10_a, %next10_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next11_a = vector.bitcast %value3 : vector<16xi32> to vector<32xbf16>
+            %next11_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
+            %next11 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum11, %next11_a, %next11_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next12_a = vector.bitcast %value4 : vector<16xi32> to vector<32xbf16>
+            %next12_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
+            %next12 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum12, %next12_a, %next12_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next13_a = vector.bitcast %value5 : vector<16xi32> to vector<32xbf16>
+            %next13_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
+            %next13 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum13, %next13_a, %next13_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next14_a = vector.bitcast %value6 : vector<16xi32> to vector<32xbf16>
+            %next14_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
+            %next14 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum14, %next14_a, %next14_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next15_a = vector.bitcast %value7 : vector<16xi32> to vector<32xbf16>
+            %next15_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
+            %next15 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum15, %next15_a, %next15_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+          scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
+        }
+            %descaled0_0 = arith.mulf %sums#0, %descale_lanes : vector<16xf32>
+            vector.store %descaled0_0, %values[%item, %head0, %d0] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled0_1 = arith.mulf %sums#1, %descale_lanes : vector<16xf32>
+            vector.store %descaled0_1, %values[%item, %head0, %d1] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled0_2 = arith.mulf %sums#2, %descale_lanes : vector<16xf32>
+            vector.store %descaled0_2, %values[%item, %head0, %d2] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled0_3 = arith.mulf %sums#3, %descale_lanes : vector<16xf32>
+            vector.store %descaled0_3, %values[%item, %head0, %d3] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled0_4 = arith.mulf %sums#4, %descale_lanes : vector<16xf32>
+            vector.store %descaled0_4, %values[%item, %head0, %d4] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled0_5 = arith.mulf %sums#5, %descale_lanes : vector<16xf32>
+            vector.store %descaled0_5, %values[%item, %head0, %d5] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled0_6 = arith.mulf %sums#6, %descale_lanes : vector<16xf32>
+            vector.store %descaled0_6, %values[%item, %head0, %d6] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled0_7 = arith.mulf %sums#7, %descale_lanes : vector<16xf32>
+            vector.store %descaled0_7, %values[%item, %head0, %d7] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled1_0 = arith.mulf %sums#8, %descale_lanes : vector<16xf32>
+            vector.store %descaled1_0, %values[%item, %head1, %d0] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled1_1 = arith.mulf %sums#9, %descale_lanes : vector<16xf32>
+            vector.store %descaled1_1, %values[%item, %head1, %d1] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled1_2 = arith.mulf %sums#10, %descale_lanes : vector<16xf32>
+            vector.store %descaled1_2, %values[%item, %head1, %d2] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled1_3 = arith.mulf %sums#11, %descale_lanes : vector<16xf32>
+            vector.store %descaled1_3, %values[%item, %head1, %d3] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled1_4 = arith.mulf %sums#12, %descale_lanes : vector<16xf32>
+            vector.store %descaled1_4, %values[%item, %head1, %d4] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled1_5 = arith.mulf %sums#13, %descale_lanes : vector<16xf32>
+            vector.store %descaled1_5, %values[%item, %head1, %d5] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled1_6 = arith.mulf %sums#14, %descale_lanes : vector<16xf32>
+            vector.store %descaled1_6, %values[%item, %head1, %d6] : memref<?x2x512xf32>, vector<16xf32>
+
+            %descaled1_7 = arith.mulf %sums#15, %descale_lanes : vector<16xf32>
+            vector.store %descaled1_7, %values[%item, %head1, %d7] : memref<?x2x512xf32>, vector<16xf32>
+
+      }
+      return
+    }
+  }
+}
+
+// Partial results: sum of exp2(score - maximum) * value, the maximum (scores carry log2(e)), and the sum of the weights.
+func.func @attend(
+  %query_rows: !query_rows,
+  %cmp_kv: !kv,
+  %ranges: !ranges, %descales: !descales, %scale: f32, %items: !items
+) -> (!partial, !per_head, !per_head) attributes {iree.reflection = {}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %zero_i32 = arith.constant 0 : i32
+  %one_i32 = arith.constant 1 : i32
+  %masked = arith.constant -1 : i32
+  %zero = arith.constant 0.0 : f32
+  %zero_query_dtype = arith.constant 0.0 : bf16
+  %minus_infinity = arith.constant 0xFF800000 : f32
+  %infinity = arith.constant 0x7F800000 : f32
+  %log2_e = arith.constant 1.44269504 : f32
+  // The 256 values of hifloat8: exact on every target, NaN codes included.
+  %code_table = arith.constant dense<[0x00000000, 0x34800000, 0x35000000, 0x35800000, 0x36000000, 0x36800000, 0x37000000, 0x37800000, 0x3F800000, 0x3F900000, 0x3FA00000, 0x3FB00000, 0x3FC00000, 0x3FD00000, 0x3FE00000, 0x3FF00000, 0x40000000, 0x40100000, 0x40200000, 0x40300000, 0x40400000, 0x40500000, 0x40600000, 0x40700000, 0x3F000000, 0x3F100000, 0x3F200000, 0x3F300000, 0x3F400000, 0x3F500000, 0x3F600000, 0x3F700000, 0x40800000, 0x40900000, 0x40A00000, 0x40B00000, 0x40C00000, 0x40D00000, 0x40E00000, 0x40F00000, 0x41000000, 0x41100000, 0x41200000, 0x41300000, 0x41400000, 0x41500000, 0x41600000, 0x41700000, 0x3E800000, 0x3E900000, 0x3EA00000, 0x3EB00000, 0x3EC00000, 0x3ED00000, 0x3EE00000, 0x3EF00000, 0x3E000000, 0x3E100000, 0x3E200000, 0x3E300000, 0x3E400000, 0x3E500000, 0x3E600000, 0x3E700000, 0x41800000, 0x41A00000, 0x41C00000, 0x41E00000, 0x42000000, 0x42200000, 0x42400000, 0x42600000, 0x42800000, 0x42A00000, 0x42C00000, 0x42E00000, 0x43000000, 0x43200000, 0x43400000, 0x43600000, 0x3D800000, 0x3DA00000, 0x3DC00000, 0x3DE00000, 0x3D000000, 0x3D200000, 0x3D400000, 0x3D600000, 0x3C800000, 0x3CA00000, 0x3CC00000, 0x3CE00000, 0x3C000000, 0x3C200000, 0x3C400000, 0x3C600000, 0x43800000, 0x43C00000, 0x44000000, 0x44400000, 0x44800000, 0x44C00000, 0x45000000, 0x45400000, 0x45800000, 0x45C00000, 0x46000000, 0x46400000, 0x46800000, 0x46C00000, 0x47000000, 0x7F800000, 0x3B800000, 0x3BC00000, 0x3B000000, 0x3B400000, 0x3A800000, 0x3AC00000, 0x3A000000, 0x3A400000, 0x39800000, 0x39C00000, 0x39000000, 0x39400000, 0x38800000, 0x38C00000, 0x38000000, 0x38400000, 0x7FC00000, 0xB4800000, 0xB5000000, 0xB5800000, 0xB6000000, 0xB6800000, 0xB7000000, 0xB7800000, 0xBF800000, 0xBF900000, 0xBFA00000, 0xBFB00000, 0xBFC00000, 0xBFD00000, 0xBFE00000, 0xBFF00000, 0xC0000000, 0xC0100000, 0xC0200000, 0xC0300000, 0xC0400000, 0xC0500000, 0xC0600000, 0xC0700000, 0xBF000000, 0xBF100000, 0xBF200000, 0xBF300000, 0xBF400000, 0xBF500000, 0xBF600000, 0xBF700000, 0xC0800000, 0xC0900000, 0xC0A00000, 0xC0B00000, 0xC0C00000, 0xC0D00000, 0xC0E00000, 0xC0F00000, 0xC1000000, 0xC1100000, 0xC1200000, 0xC1300000, 0xC1400000, 0xC1500000, 0xC1600000, 0xC1700000, 0xBE800000, 0xBE900000, 0xBEA00000, 0xBEB00000, 0xBEC00000, 0xBED00000, 0xBEE00000, 0xBEF00000, 0xBE000000, 0xBE100000, 0xBE200000, 0xBE300000, 0xBE400000, 0xBE500000, 0xBE600000, 0xBE700000, 0xC1800000, 0xC1A00000, 0xC1C00000, 0xC1E00000, 0xC2000000, 0xC2200000, 0xC2400000, 0xC2600000, 0xC2800000, 0xC2A00000, 0xC2C00000, 0xC2E00000, 0xC3000000, 0xC3200000, 0xC3400000, 0xC3600000, 0xBD800000, 0xBDA00000, 0xBDC00000, 0xBDE00000, 0xBD000000, 0xBD200000, 0xBD400000, 0xBD600000, 0xBC800000, 0xBCA00000, 0xBCC00000, 0xBCE00000, 0xBC000000, 0xBC200000, 0xBC400000, 0xBC600000, 0xC3800000, 0xC3C00000, 0xC4000000, 0xC4400000, 0xC4800000, 0xC4C00000, 0xC5000000, 0xC5400000, 0xC5800000, 0xC5C00000, 0xC6000000, 0xC6400000, 0xC6800000, 0xC6C00000, 0xC7000000, 0xFF800000, 0xBB800000, 0xBBC00000, 0xBB000000, 0xBB400000, 0xBA800000, 0xBAC00000, 0xBA000000, 0xBA400000, 0xB9800000, 0xB9C00000, 0xB9000000, 0xB9400000, 0xB8800000, 0xB8C00000, 0xB8000000, 0xB8400000]> : tensor<256xf32>
+
+  %count = tensor.dim %items, %c0 : !items
+  %cmp_cache = tensor.cast %cmp_kv : !kv to !cache
+
+  // A row's blocks: those of the original part, then those of the compressed one.
+  %item_parts_empty = tensor.empty(%count) : !item_parts
+  %item_descales_empty = tensor.empty(%count) : !per_item
+  %item_parts_computed, %item_descales_computed = linalg.generic {
+    indexing_maps = [#item, #item], iterator_types = ["parallel"]
+  } outs(%item_parts_empty, %item_descales_empty : !item_parts, !per_item) {
+  ^bb0(%unused_p: i32, %unused_d: f32):
+    %part_i32 = arith.constant 1 : i32
+    %descale = tensor.extract %descales[%c1] : !descales
+    linalg.yield %part_i32, %descale : i32, f32
+  } -> (!item_parts, !per_item)
+  %item_parts = iree_tensor_ext.compute_barrier.start %item_parts_computed : !item_parts{%count} -> !item_parts
+  %item_descales = iree_tensor_ext.compute_barrier.start %item_descales_computed : !per_item{%count} -> !per_item
+
+  // The cache row behind each key slot of an item, or -1: nothing there that the row attends to.
+  %slots_empty = tensor.empty(%count) : !item_keys
+  %slots_computed = linalg.generic {
+    indexing_maps = [#item_keys], iterator_types = ["parallel", "parallel"]
+  } outs(%slots_empty : !item_keys) {
+  ^bb0(%unused: i32):
+    %item = linalg.index 0 : index
+    %query_row_i32 = tensor.extract %items[%item, %c0] : !items
+    %batch_i32 = tensor.extract %items[%item, %c1] : !items
+    %block_i32 = tensor.extract %items[%item, %c2] : !items
+    %query_row = arith.index_cast %query_row_i32 : i32 to index
+    %batch = arith.index_cast %batch_i32 : i32 to index
+
+    %key_block = arith.constant 256 : index
+    %block = arith.index_cast %block_i32 : i32 to index
+    %block_start = arith.muli %block, %key_block : index
+    %in_block = linalg.index 1 : index
+    %slot = arith.addi %block_start, %in_block : index
+    %kv_start_at = arith.constant 3 : index
+    %kv_start = tensor.extract %ranges[%query_row, %kv_start_at] : !ranges
+    %first_at = arith.constant 4 : index
+    %first = tensor.extract %ranges[%query_row, %first_at] : !ranges
+    %end_at = arith.constant 5 : index
+    %end = tensor.extract %ranges[%query_row, %end_at] : !ranges
+    %slot_i32 = arith.index_cast %slot : index to i32
+    %candidate = arith.addi %slot_i32, %first : i32
+    %not_before = arith.cmpi sge, %candidate, %first : i32
+    %below_end = arith.cmpi slt, %candidate, %end : i32
+    %attended = arith.andi %not_before, %below_end : i1
+    %token = arith.select %attended, %candidate, %zero_i32 : i32
+    %row = arith.addi %kv_start, %token : i32
+
+
+
+    %slot_row = arith.select %attended, %row, %masked : i32
+    linalg.yield %slot_row : i32
+  } -> !item_keys
+  // Without the barrier IREE fuses this into each of its users and redoes it for every column.
+  %slots = iree_tensor_ext.compute_barrier.start %slots_computed : !item_keys{%count} -> !item_keys
+  %scale_log2_e = arith.mulf %scale, %log2_e : f32
+  %rows = tensor.dim %query_rows, %c0 : !query_rows
+  %cmp_cache_size = tensor.dim %cmp_cache, %c0 : !cache
+  %values, %maximum, %sum = flow.dispatch @attend_avx512_bf16::@items[%count](
+    %query_rows, %cmp_cache, %item_parts, %item_descales, %code_table, %slots, %items,
+    %rows, %cmp_cache_size, %count, %scale_log2_e
+  ) : (
+    !query_rows{%rows}, !cache{%cmp_cache_size}, !item_parts{%count}, !per_item{%count}, tensor<256xf32>, !item_keys{%count}, !items{%count},
+    index, index, index, f32
+  ) -> (!partial{%count}, !per_head{%count}, !per_head{%count})
+  return %values, %maximum, %sum : !partial, !per_head, !per_head
+}
+
+// Rows to their outputs and log-sum-exp. %spans: a row's first partial result and how many; %longest: the most any
+// row has. One block at a time and in order, so that a row's bits depend on its own blocks alone.
+func.func @fold(
+  %partial: !partial, %maximum: !per_head, %total: !per_head,
+  %sinks: !sinks,
+  %spans: tensor<?x2xi32>, %longest: i32
+) -> (!folded, !per_head) attributes {iree.reflection = {}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero_i32 = arith.constant 0 : i32
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %minus_infinity = arith.constant 0xFF800000 : f32
+  %infinity = arith.constant 0x7F800000 : f32
+  %log2_e = arith.constant 1.44269504 : f32
+  %ln_2 = arith.constant 0.693147180 : f32
+  %rows = tensor.dim %spans, %c0 : tensor<?x2xi32>
+  %blocks = arith.index_cast %longest : i32 to index
+
+  %per_row_empty = tensor.empty(%rows) : !per_head
+  %values_empty = tensor.empty(%rows) : !partial
+  %first_maximum = linalg.fill ins(%minus_infinity : f32) outs(%per_row_empty : !per_head) -> !per_head
+  %first_total = linalg.fill ins(%zero : f32) outs(%per_row_empty : !per_head) -> !per_head
+  %first_values = linalg.fill ins(%zero : f32) outs(%values_empty : !partial) -> !partial
+  %row_maximum, %row_total, %row_values = scf.for %block = %c0 to %blocks step %c1
+      iter_args(%old_maximum = %first_maximum, %old_total = %first_total, %old_values = %first_values)
+      -> (!per_head, !per_head, !partial) {
+    %block_i32 = arith.index_cast %block : index to i32
+
+    // How much the row so far and the block weigh against the larger maximum of the two.
+    %new_maximum, %new_total, %keep, %add = linalg.generic {
+      indexing_maps = [#row_head, #row_head, #row_head, #row_head, #row_head, #row_head],
+      iterator_types = ["parallel", "parallel"]
+    } ins(%old_maximum, %old_total : !per_head, !per_head)
+      outs(%per_row_empty, %per_row_empty, %per_row_empty, %per_row_empty : !per_head, !per_head, !per_head, !per_head) {
+    ^bb0(%row_m: f32, %row_t: f32, %unused_m: f32, %unused_t: f32, %unused_k: f32, %unused_a: f32):
+      %row = linalg.index 0 : index
+      %head = linalg.index 1 : index
+      %first = tensor.extract %spans[%row, %c0] : tensor<?x2xi32>
+      %count = tensor.extract %spans[%row, %c1] : tensor<?x2xi32>
+      %inside = arith.cmpi slt, %block_i32, %count : i32
+      %offset = arith.select %inside, %block_i32, %zero_i32 : i32
+      %place_i32 = arith.addi %first, %offset : i32
+      %place = arith.index_cast %place_i32 : i32 to index
+      %block_m = tensor.extract %maximum[%place, %head] : !per_head
+      %block_t = tensor.extract %total[%place, %head] : !per_head
+      %larger = arith.maximumf %row_m, %block_m : f32
+      %reference_magnitude = math.absf %larger : f32
+      %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinity : f32
+      %reference = arith.select %reference_is_infinite, %zero, %larger : f32
+      %row_below = arith.subf %row_m, %reference : f32
+      %block_below = arith.subf %block_m, %reference : f32
+      %row_factor = math.exp2 %row_below : f32
+      %block_factor = math.exp2 %block_below : f32
+      %row_share = arith.mulf %row_t, %row_factor : f32
+      %block_share = arith.mulf %block_t, %block_factor : f32
+      %both = arith.addf %row_share, %block_share : f32
+      %next_m = arith.select %inside, %larger, %row_m : f32
+      %next_t = arith.select %inside, %both, %row_t : f32
+      linalg.yield %next_m, %next_t, %row_factor, %block_factor : f32, f32, f32, f32
+    } -> (!per_head, !per_head, !per_head, !per_head)
+
+    %new_values = linalg.generic {
+      indexing_maps = [#row_head_column, #row_head_column_to_head, #row_head_column_to_head, #row_head_column],
+      iterator_types = ["parallel", "parallel", "parallel"]
+    } ins(%old_values, %keep, %add : !partial, !per_head, !per_head) outs(%values_empty : !partial) {
+    ^bb0(%row_v: f32, %row_factor: f32, %block_factor: f32, %unused: f32):
+      %row = linalg.index 0 : index
+      %head = linalg.index 1 : index
+      %column = linalg.index 2 : index
+      %first = tensor.extract %spans[%row, %c0] : tensor<?x2xi32>
+      %count = tensor.extract %spans[%row, %c1] : tensor<?x2xi32>
+      %inside = arith.cmpi slt, %block_i32, %count : i32
+      %offset = arith.select %inside, %block_i32, %zero_i32 : i32
+      %place_i32 = arith.addi %first, %offset : i32
+      %place = arith.index_cast %place_i32 : i32 to index
+      %block_v = tensor.extract %partial[%place, %head, %column] : !partial
+      %row_share = arith.mulf %row_v, %row_factor : f32
+      %block_share = arith.mulf %block_v, %block_factor : f32
+      %both = arith.addf %row_share, %block_share : f32
+      %next_v = arith.select %inside, %both, %row_v : f32
+      linalg.yield %next_v : f32
+    } -> !partial
+    scf.yield %new_maximum, %new_total, %new_values : !per_head, !per_head, !partial
+  }
+
+  // A sink is one more logit, which takes weight and adds no value.
+  %divisor, %end_maximum, %end_total = linalg.generic {
+    indexing_maps = [#row_head, #row_head, #row_head_to_head, #row_head, #row_head, #row_head],
+    iterator_types = ["parallel", "parallel"]
+  } ins(%row_maximum, %row_total, %sinks : !per_head, !per_head, !sinks)
+    outs(%per_row_empty, %per_row_empty, %per_row_empty : !per_head, !per_head, !per_head) {
+  ^bb0(%row_m: f32, %row_t: f32, %sink: f32, %unused_d: f32, %unused_m: f32, %unused_t: f32):
+    %sink_2 = arith.mulf %sink, %log2_e : f32
+    // The values stay as they are, relative to the row's own maximum: a sink that is far above makes them zeros.
+    %no_score = arith.cmpf oeq, %row_m, %minus_infinity : f32
+    %own = arith.select %no_score, %sink_2, %row_m : f32
+      %own_reference_magnitude = math.absf %own : f32
+      %own_reference_is_infinite = arith.cmpf oeq, %own_reference_magnitude, %infinity : f32
+      %own_reference = arith.select %own_reference_is_infinite, %zero, %own : f32
+    %sink_above = arith.subf %sink_2, %own_reference : f32
+    %sink_share = math.exp2 %sink_above : f32
+    %all = arith.addf %row_t, %sink_share : f32
+    // The log-sum-exp is relative to the larger of the two, which does not overflow.
+    %larger = arith.maximumf %row_m, %sink_2 : f32
+      %reference_magnitude = math.absf %larger : f32
+      %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinity : f32
+      %reference = arith.select %reference_is_infinite, %zero, %larger : f32
+    %row_below = arith.subf %row_m, %reference : f32
+    %sink_below = arith.subf %sink_2, %reference : f32
+    %row_factor = math.exp2 %row_below : f32
+    %sink_weight = math.exp2 %sink_below : f32
+    %row_weight = arith.mulf %row_t, %row_factor : f32
+    %both = arith.addf %row_weight, %sink_weight : f32
+    linalg.yield %all, %larger, %both : f32, f32, f32
+  } -> (!per_head, !per_head, !per_head)
+
+  %out_empty = tensor.empty(%rows) : !folded
+  %out = linalg.generic {
+    indexing_maps = [#row_head_column, #row_head_column_to_head, #row_head_column],
+    iterator_types = ["parallel", "parallel", "parallel"]
+  } ins(%row_values, %divisor : !partial, !per_head) outs(%out_empty : !folded) {
+  ^bb0(%value: f32, %weight_sum: f32, %unused: bf16):
+    %quotient = arith.divf %value, %weight_sum : f32
+    %rounded = arith.truncf %quotient : f32 to bf16
+    linalg.yield %rounded : bf16
+  } -> !folded
+
+  %lse = linalg.generic {
+    indexing_maps = [#row_head, #row_head, #row_head], iterator_types = ["parallel", "parallel"]
+  } ins(%end_maximum, %end_total : !per_head, !per_head) outs(%per_row_empty : !per_head) {
+  ^bb0(%largest: f32, %weight_sum: f32, %unused: f32):
+    %log2_sum = math.log2 %weight_sum : f32
+    %lse_2 = arith.addf %largest, %log2_sum : f32
+    %lse_e = arith.mulf %lse_2, %ln_2 : f32
+    linalg.yield %lse_e : f32
+  } -> !per_head
+  return %out, %lse : !folded, !per_head
+}
+}

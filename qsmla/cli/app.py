@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from qsmla.cli.bench import bench
 from qsmla.cli.cache import app as cache_app
 from qsmla.cli.compile import compile_command
 from qsmla.cli.devices import devices
@@ -34,6 +35,7 @@ app.command()(verify)
 app.command()(replay)
 app.command()(metadata)
 app.command()(devices)
+app.command()(bench)
 app.add_typer(cache_app, name="cache")
 
 

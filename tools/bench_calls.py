@@ -23,7 +23,7 @@ from qsmla.tools.bench_peers import COMPILED, Choice, product, torch_attention
 from qsmla.tools.bench_shapes import AttentionCase, Shape, build_cache, build_case
 
 SMALLEST: Final = Shape(1, 1, 16)
-SMALL_CACHE: Final = 16_384
+SMALL_CACHE: Final = 4096
 SCALING: Final = Shape(1, 128, 2048)
 FIRST: Final = Shape(1, 16, 2048)
 COST_HEADS: Final = (16, 128)

@@ -90,7 +90,9 @@ def _draw(axes: Axes, results: list[Result], names: list[str]) -> None:
             f" {rate:.3g}" if name == OWN else f" {rate:.3g} ({ratio:.3g}x the time)"
             for rate, ratio in rates.values()
         ]
-        axes.bar_label(drawn, texts, fontsize=7)
+        # On white, because the strokes of the roofs may cross the text.
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
+        axes.bar_label(drawn, texts, fontsize=7, bbox=box, zorder=3)
     for group, result in enumerate(results):
         _mark(axes, result, group * step, step, labelled=group == 0)
     axes.set_yticks(
@@ -116,4 +118,4 @@ def _mark(axes: Axes, result: Result, top: float, step: int, labelled: bool) -> 
 
 
 def _faster(result: Result) -> str:
-    return max(result.roofs.square, key=lambda dtype: result.roofs.square[dtype])
+    return max(result.roofs.square, key=lambda dtype: result.roofs.square[dtype], default="")

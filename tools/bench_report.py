@@ -154,7 +154,7 @@ def show_calls(calls: Calls, console: Console) -> None:
         table.add_row(f"{calls.workers} workers over 1", "128 heads, 2048 keys", f"{calls.scaling:.2f}x")
     for cost in calls.costs:
         table.add_row(
-            f"{cost.heads} heads, {cost.rows} rows of {cost.keys} keys",
+            f"{cost.heads} heads, {cost.rows} row{'s' * (cost.rows > 1)} of {cost.keys} keys",
             "per row, head and key",
             f"{cost.nanoseconds:.3f} ns",
         )

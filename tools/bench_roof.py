@@ -7,7 +7,6 @@ without bfloat16 instructions multiplies float32 faster. The roof of memory is a
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,9 +25,10 @@ DTYPES: Final = {"bf16": "bfloat16", "f32": "float32"}
 READ: Final = "memory read"
 OWN: Final = "own matmul"
 MOST_ROWS: Final = 512
-_SIDES: Final = (2048, 1024, 512, 256)
-_LONGEST_S: Final = 0.15
-"""Of one square matmul; without bfloat16 instructions PyTorch reaches some 0.1 to 5 GFLOP/s in it."""
+SIDE: Final = 1536
+"""Of the square matmuls: 7.2 GFLOP."""
+SLOW_SIDE: Final = 512
+"""Of the bfloat16 one without instructions for it: PyTorch reaches some 5 GFLOP/s there, 0.3 GFLOP."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,22 +108,8 @@ def _reader(memory: npt.NDArray[np.uint8]) -> Callable[[int], Any]:
 
 
 def _square(dtype: str) -> Probe:
-    rate = _rate(dtype)
-    side = next((side for side in _SIDES if 2 * side**3 / rate <= _LONGEST_S), _SIDES[-1])
+    side = SIDE if dtype == "f32" or multiplies_bf16() else SLOW_SIDE
     return Probe(square_name(dtype), f"{side} x {side} x {side}", 2 * side**3, _matmul(dtype, side))
-
-
-@functools.cache
-def _rate(dtype: str) -> float:
-    """FLOP/s of a small square matmul, the best of three."""
-    side = _SIDES[-1]
-    call = _matmul(dtype, side)
-    seconds = []
-    for number in range(4):
-        begin = time.perf_counter()
-        call(number)
-        seconds.append(time.perf_counter() - begin)
-    return 2 * side**3 / min(seconds[1:])
 
 
 @functools.cache

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qsmla.compiler import cpu
-from qsmla.ir.spec import KernelSpec
+from qsmla.ir.spec import ROW_BYTES, KernelSpec
 from qsmla.runtime.workers import ENVIRONMENT_VARIABLE, worker_count
 from qsmla.tools import bench_mla
 from qsmla.tools.bench_measure import Absent, Contender, Timing, admit, interleave
@@ -123,8 +123,9 @@ def _cases(settings: Settings) -> Iterator[tuple[Case, Found, npt.NDArray[np.uin
     """Each case, its peers, and memory to read."""
     random = np.random.default_rng(SEED)
     if settings.operator != KernelSpec.operator:
+        memory = np.ones(settings.cache_rows * ROW_BYTES, np.uint8)
         for mla_case in bench_mla.build_cases(random):
-            yield mla_case, bench_mla.peers(mla_case, settings.choice), mla_case.memory
+            yield mla_case, bench_mla.peers(mla_case, settings.choice), memory
         return
     for kv_dtype in settings.kv_dtypes:
         cache = build_cache(settings.cache_rows, kv_dtype, random)

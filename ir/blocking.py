@@ -20,15 +20,15 @@ class Blocking:
         group: heads done together; a multiple of `lanes`. With few heads, all.
         keys_at_once: keys whose scores are in registers together.
         key_step: what the number of keys is rounded up to.
-        heads_at_once: heads whose values are in registers together.
-        value_vectors: vectors of columns of a value in registers, for each of those heads.
+        head_blocks: the heads of a group, in blocks whose values are in registers together.
+        value_vectors: vectors of columns of a value in registers, for each head of a block.
     """
 
     lanes: int
     group: int
     keys_at_once: int
     key_step: int
-    heads_at_once: int
+    head_blocks: tuple[range, ...]
     value_vectors: int
 
     @property
@@ -48,23 +48,26 @@ def blocking(schedule: Schedule, heads: int) -> Blocking:
             group=heads,
             keys_at_once=at_once,
             key_step=lanes,
-            heads_at_once=heads,
+            head_blocks=(range(heads),),
             value_vectors=at_once,
         )
     # Heads are lanes: with fewer than the lanes, half vectors.
     lanes = min(lanes, heads // 8 * 8)
     if schedule.registers >= 32:
         # A factor that is the same for all lanes comes from memory, so that the sums have the registers.
-        return Blocking(
-            lanes=lanes, group=lanes, keys_at_once=16, key_step=16, heads_at_once=8, value_vectors=2
-        )
-    # 12 sums, and the factors in the other 4 registers.
-    vectors = 2 if heads >= 2 * lanes else 1
+        vectors, keys_at_once, heads_at_once = 1, 16, 8
+    else:
+        # 12 sums; a register more would have to be spilt.
+        vectors = 2 if heads >= 2 * lanes else 1
+        keys_at_once, heads_at_once = 12 // vectors, 6
+    group = vectors * lanes
     return Blocking(
         lanes=lanes,
-        group=vectors * lanes,
-        keys_at_once=12 // vectors,
-        key_step=12 // vectors,
-        heads_at_once=4,
-        value_vectors=3,
+        group=group,
+        keys_at_once=keys_at_once,
+        key_step=keys_at_once,
+        head_blocks=tuple(
+            range(first, min(first + heads_at_once, group)) for first in range(0, group, heads_at_once)
+        ),
+        value_vectors=2,
     )

@@ -27,7 +27,7 @@ def _environment() -> Environment:
     except ImportError as error:
         raise ImportError("rendering needs jinja2: pip install 'qsmla[compiler]'") from error
     # MLIR spells dynamic sizes `{%n}`, which would open a Jinja block: blocks are written `<% ... %>`.
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("qsmla.ir"),
         undefined=StrictUndefined,
         block_start_string="<%",
@@ -37,6 +37,8 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
+    environment.filters["byte"] = lambda word, number: word >> 8 * number & 0xFF
+    return environment
 
 
 def render(
@@ -81,10 +83,23 @@ def _types(spec: Spec, schedule: Schedule) -> dict[str, Any]:
         "key_block": KEY_BLOCK,
         "query_type": _FLOAT_TYPES[spec.query_dtype],
         "operand_type": _FLOAT_TYPES[contraction],
-        "code_table": "" if spec.kv_dtype == "int8" else _table_hex(spec.kv_dtype),
         **(_packed_row(spec) if isinstance(spec, KernelSpec) else {}),
-        **({"blocking": blocking(schedule, spec.heads)} if schedule.lanes else {}),
+        **(_hand_scheduled(spec, schedule) if schedule.lanes else _portable(spec)),
     }
+
+
+def _portable(spec: Spec) -> dict[str, Any]:
+    """What bodies in linalg need besides."""
+    return {"code_table": "" if spec.kv_dtype == "int8" else _table_hex(spec.kv_dtype)}
+
+
+def _hand_scheduled(spec: Spec, schedule: Schedule) -> dict[str, Any]:
+    """What bodies that are written out in vectors need besides."""
+    values = {"blocking": blocking(schedule, spec.heads)}
+    if spec.kv_dtype != "hifloat8":
+        return values
+    magnitudes = codes.decode_table(spec.kv_dtype)[:128].view(np.uint32)
+    return {**values, "code_words": [int(bits) >> 16 for bits in magnitudes]}
 
 
 def _packed_row(spec: KernelSpec) -> dict[str, int]:

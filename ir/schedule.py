@@ -26,6 +26,7 @@ class Schedule:
         registers: how many such registers there are.
         pairs: how pairs of bfloat16 are multiplied and added: "vdpbf16ps", the instruction; "widened", what
             every CPU has; "": the body has none.
+        tables: what looks hifloat8's codes up in registers: "vpermi2w", "pshufb" or, left to the compiler, "".
         compile_flags: flags of `iree-compile` that the body needs.
     """
 
@@ -34,6 +35,7 @@ class Schedule:
     lanes: int = 0
     registers: int = 0
     pairs: str = ""
+    tables: str = ""
     compile_flags: tuple[str, ...] = ()
 
     def serves(self, spec: Spec) -> bool:
@@ -59,7 +61,12 @@ AVX2: Final = Schedule(name="avx2", contraction_dtype="float32", lanes=8, regist
 """Hand-scheduled for x86-64 CPUs with AVX2, FMA and F16C."""
 
 AVX512: Final = Schedule(
-    name="avx512", contraction_dtype="float32", lanes=16, registers=32, compile_flags=_STACK
+    name="avx512",
+    contraction_dtype="float32",
+    lanes=16,
+    registers=32,
+    tables="vpermi2w",
+    compile_flags=_STACK,
 )
 """The same for CPUs with AVX-512 (F, BW, DQ, VL)."""
 
@@ -69,6 +76,7 @@ AVX512_BF16: Final = Schedule(
     lanes=16,
     registers=32,
     pairs="vdpbf16ps",
+    tables="vpermi2w",
     compile_flags=_STACK,
 )
 """The same for CPUs with AVX512-BF16, whose dot products take pairs of bfloat16: bfloat16 queries only."""

@@ -46,7 +46,6 @@ stream.executable private @attend_avx2 {
   builtin.module {
     func.func @items(
       %query_binding: !stream.binding, %cache_binding: !stream.binding,
-
       %slots_binding: !stream.binding, %items_binding: !stream.binding,
       %rows: index, %cache_size: index,
       %count: index, %scale_log2_e: f32,
@@ -56,7 +55,6 @@ stream.executable private @attend_avx2 {
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
       %c4 = arith.constant 4 : index
-      %c8 = arith.constant 8 : index
       %lanes = arith.constant 8 : index
       %columns = arith.constant 576 : index
       %nope = arith.constant 512 : index
@@ -96,11 +94,14 @@ stream.executable private @attend_avx2 {
       %query_row = arith.index_cast %query_row_i32 : i32 to index
       %tile = arith.constant 128 : index
       %width = arith.constant 576 : index
+      %nan = arith.constant 0x7FC00000 : f32
       %rope_at = arith.constant 256 : index
       %scale_at = arith.constant 640 : index
       %query = stream.binding.subspan %query_binding[%c0] : !stream.binding -> memref<?x4x576xi16>{%rows}
       %cache = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x656xi8>{%cache_size}
       %cache_short = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x328xi16>{%cache_size}
+      %run = arith.constant 32 : index
+
       %score_factor = arith.addf %scale_log2_e, %zero : f32
       %score_factor_lanes = vector.broadcast %score_factor : f32 to vector<8xf32>
 
@@ -117,7 +118,41 @@ stream.executable private @attend_avx2 {
 
       // Gather and dequantise. A masked slot is zeros.
       %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x592xf32>
+      %ahead = arith.constant 4 : index
+      %last_slot = arith.constant 255 : index
       scf.for %k = %c0 to %key_end step %c1 {
+        // The rows lie anywhere in memory: ask for one some keys before it is needed.
+        %k_ahead = arith.addi %k, %ahead : index
+        %place_ahead = arith.minui %k_ahead, %last_slot : index
+        %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+        %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+        scf.if %attended_ahead {
+          %row_ahead = arith.index_cast %slot_ahead : i32 to index
+          %line0 = arith.constant 0 : index
+          memref.prefetch %cache[%row_ahead, %line0], read, locality<3>, data : memref<?x656xi8>
+          %line1 = arith.constant 64 : index
+          memref.prefetch %cache[%row_ahead, %line1], read, locality<3>, data : memref<?x656xi8>
+          %line2 = arith.constant 128 : index
+          memref.prefetch %cache[%row_ahead, %line2], read, locality<3>, data : memref<?x656xi8>
+          %line3 = arith.constant 192 : index
+          memref.prefetch %cache[%row_ahead, %line3], read, locality<3>, data : memref<?x656xi8>
+          %line4 = arith.constant 256 : index
+          memref.prefetch %cache[%row_ahead, %line4], read, locality<3>, data : memref<?x656xi8>
+          %line5 = arith.constant 320 : index
+          memref.prefetch %cache[%row_ahead, %line5], read, locality<3>, data : memref<?x656xi8>
+          %line6 = arith.constant 384 : index
+          memref.prefetch %cache[%row_ahead, %line6], read, locality<3>, data : memref<?x656xi8>
+          %line7 = arith.constant 448 : index
+          memref.prefetch %cache[%row_ahead, %line7], read, locality<3>, data : memref<?x656xi8>
+          %line8 = arith.constant 512 : index
+          memref.prefetch %cache[%row_ahead, %line8], read, locality<3>, data : memref<?x656xi8>
+          %line9 = arith.constant 576 : index
+          memref.prefetch %cache[%row_ahead, %line9], read, locality<3>, data : memref<?x656xi8>
+          %line10 = arith.constant 640 : index
+          memref.prefetch %cache[%row_ahead, %line10], read, locality<3>, data : memref<?x656xi8>
+          %last_line = arith.constant 655 : index
+          memref.prefetch %cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x656xi8>
+        }
         %in_block = arith.cmpi ult, %k, %key_block : index
         %slot_place = arith.select %in_block, %k, %c0 : index
         %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
@@ -130,26 +165,86 @@ stream.executable private @attend_avx2 {
             %scale_column = arith.addi %scale_at, %scale_offset : index
             %scale_bytes = vector.load %cache[%row, %scale_column] : memref<?x656xi8>, vector<4xi8>
             %scale_vector = vector.bitcast %scale_bytes : vector<4xi8> to vector<1xf32>
-            %tile_scale = vector.extract %scale_vector[0] : f32 from vector<1xf32>
+            %stored_scale = vector.extract %scale_vector[0] : f32 from vector<1xf32>
+            // Whatever the payload of a NaN is, from here on it is the one that rounding keeps.
+            %scale_is_nan = arith.cmpf uno, %stored_scale, %stored_scale : f32
+            %tile_scale = arith.select %scale_is_nan, %nan, %stored_scale : f32
             %tile_scale_lanes = vector.broadcast %tile_scale : f32 to vector<8xf32>
             %tile_start = arith.muli %t, %tile : index
             %tile_end = arith.addi %tile_start, %tile : index
-            scf.for %d = %tile_start to %tile_end step %lanes {
-              %codes = vector.load %cache[%row, %d] : memref<?x656xi8>, vector<8xi8>
-              %decoded = arith.sitofp %codes : vector<8xi8> to vector<8xf32>
+            scf.for %d = %tile_start to %tile_end step %run {
+              %decoded_offset0 = arith.constant 0 : index
+              %decoded_place0 = arith.addi %d, %decoded_offset0 : index
+              %decoded_codes0 = vector.load %cache[%row, %decoded_place0] : memref<?x656xi8>, vector<8xi8>
+              %decoded0 = arith.sitofp %decoded_codes0 : vector<8xi8> to vector<8xf32>
+              %decoded_offset1 = arith.constant 8 : index
+              %decoded_place1 = arith.addi %d, %decoded_offset1 : index
+              %decoded_codes1 = vector.load %cache[%row, %decoded_place1] : memref<?x656xi8>, vector<8xi8>
+              %decoded1 = arith.sitofp %decoded_codes1 : vector<8xi8> to vector<8xf32>
+              %decoded_offset2 = arith.constant 16 : index
+              %decoded_place2 = arith.addi %d, %decoded_offset2 : index
+              %decoded_codes2 = vector.load %cache[%row, %decoded_place2] : memref<?x656xi8>, vector<8xi8>
+              %decoded2 = arith.sitofp %decoded_codes2 : vector<8xi8> to vector<8xf32>
+              %decoded_offset3 = arith.constant 24 : index
+              %decoded_place3 = arith.addi %d, %decoded_offset3 : index
+              %decoded_codes3 = vector.load %cache[%row, %decoded_place3] : memref<?x656xi8>, vector<8xi8>
+              %decoded3 = arith.sitofp %decoded_codes3 : vector<8xi8> to vector<8xf32>
 
-              %scaled = arith.mulf %decoded, %tile_scale_lanes : vector<8xf32>
-          %scaled_rounded_rounding_bits = vector.bitcast %scaled : vector<8xf32> to vector<8xi32>
-          %scaled_rounded_rounding_upper = arith.shrui %scaled_rounded_rounding_bits, %sixteens : vector<8xi32>
-          %scaled_rounded_rounding_odd = arith.andi %scaled_rounded_rounding_upper, %ones_i32 : vector<8xi32>
-          %scaled_rounded_rounding_bias = arith.addi %scaled_rounded_rounding_odd, %half_of_bfloat16 : vector<8xi32>
-          %scaled_rounded_rounding_carried = arith.addi %scaled_rounded_rounding_bits, %scaled_rounded_rounding_bias : vector<8xi32>
-          %scaled_rounded_rounding_is_nan = arith.cmpf uno, %scaled, %scaled : vector<8xf32>
-          %scaled_rounded_rounding = arith.select %scaled_rounded_rounding_is_nan, %scaled_rounded_rounding_bits, %scaled_rounded_rounding_carried : vector<8xi1>, vector<8xi32>
-          %scaled_rounded_masked = arith.andi %scaled_rounded_rounding, %upper_half : vector<8xi32>
-          %scaled_rounded = vector.bitcast %scaled_rounded_masked : vector<8xi32> to vector<8xf32>
+              %scaled0 = arith.mulf %decoded0, %tile_scale_lanes : vector<8xf32>
+              %offset0 = arith.constant 0 : index
+              %d0 = arith.addi %d, %offset0 : index
+          %scaled0_rounded_rounding_bits = vector.bitcast %scaled0 : vector<8xf32> to vector<8xi32>
+          %scaled0_rounded_rounding_upper = arith.shrui %scaled0_rounded_rounding_bits, %sixteens : vector<8xi32>
+          %scaled0_rounded_rounding_odd = arith.andi %scaled0_rounded_rounding_upper, %ones_i32 : vector<8xi32>
+          %scaled0_rounded_rounding_bias = arith.addi %scaled0_rounded_rounding_odd, %half_of_bfloat16 : vector<8xi32>
+          %scaled0_rounded_rounding = arith.addi %scaled0_rounded_rounding_bits, %scaled0_rounded_rounding_bias : vector<8xi32>
 
-          vector.store %scaled_rounded, %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+          %scaled0_rounded_masked = arith.andi %scaled0_rounded_rounding, %upper_half : vector<8xi32>
+          %scaled0_rounded = vector.bitcast %scaled0_rounded_masked : vector<8xi32> to vector<8xf32>
+
+          vector.store %scaled0_rounded, %keys[%k, %d0] : memref<256x592xf32>, vector<8xf32>
+
+              %scaled1 = arith.mulf %decoded1, %tile_scale_lanes : vector<8xf32>
+              %offset1 = arith.constant 8 : index
+              %d1 = arith.addi %d, %offset1 : index
+          %scaled1_rounded_rounding_bits = vector.bitcast %scaled1 : vector<8xf32> to vector<8xi32>
+          %scaled1_rounded_rounding_upper = arith.shrui %scaled1_rounded_rounding_bits, %sixteens : vector<8xi32>
+          %scaled1_rounded_rounding_odd = arith.andi %scaled1_rounded_rounding_upper, %ones_i32 : vector<8xi32>
+          %scaled1_rounded_rounding_bias = arith.addi %scaled1_rounded_rounding_odd, %half_of_bfloat16 : vector<8xi32>
+          %scaled1_rounded_rounding = arith.addi %scaled1_rounded_rounding_bits, %scaled1_rounded_rounding_bias : vector<8xi32>
+
+          %scaled1_rounded_masked = arith.andi %scaled1_rounded_rounding, %upper_half : vector<8xi32>
+          %scaled1_rounded = vector.bitcast %scaled1_rounded_masked : vector<8xi32> to vector<8xf32>
+
+          vector.store %scaled1_rounded, %keys[%k, %d1] : memref<256x592xf32>, vector<8xf32>
+
+              %scaled2 = arith.mulf %decoded2, %tile_scale_lanes : vector<8xf32>
+              %offset2 = arith.constant 16 : index
+              %d2 = arith.addi %d, %offset2 : index
+          %scaled2_rounded_rounding_bits = vector.bitcast %scaled2 : vector<8xf32> to vector<8xi32>
+          %scaled2_rounded_rounding_upper = arith.shrui %scaled2_rounded_rounding_bits, %sixteens : vector<8xi32>
+          %scaled2_rounded_rounding_odd = arith.andi %scaled2_rounded_rounding_upper, %ones_i32 : vector<8xi32>
+          %scaled2_rounded_rounding_bias = arith.addi %scaled2_rounded_rounding_odd, %half_of_bfloat16 : vector<8xi32>
+          %scaled2_rounded_rounding = arith.addi %scaled2_rounded_rounding_bits, %scaled2_rounded_rounding_bias : vector<8xi32>
+
+          %scaled2_rounded_masked = arith.andi %scaled2_rounded_rounding, %upper_half : vector<8xi32>
+          %scaled2_rounded = vector.bitcast %scaled2_rounded_masked : vector<8xi32> to vector<8xf32>
+
+          vector.store %scaled2_rounded, %keys[%k, %d2] : memref<256x592xf32>, vector<8xf32>
+
+              %scaled3 = arith.mulf %decoded3, %tile_scale_lanes : vector<8xf32>
+              %offset3 = arith.constant 24 : index
+              %d3 = arith.addi %d, %offset3 : index
+          %scaled3_rounded_rounding_bits = vector.bitcast %scaled3 : vector<8xf32> to vector<8xi32>
+          %scaled3_rounded_rounding_upper = arith.shrui %scaled3_rounded_rounding_bits, %sixteens : vector<8xi32>
+          %scaled3_rounded_rounding_odd = arith.andi %scaled3_rounded_rounding_upper, %ones_i32 : vector<8xi32>
+          %scaled3_rounded_rounding_bias = arith.addi %scaled3_rounded_rounding_odd, %half_of_bfloat16 : vector<8xi32>
+          %scaled3_rounded_rounding = arith.addi %scaled3_rounded_rounding_bits, %scaled3_rounded_rounding_bias : vector<8xi32>
+
+          %scaled3_rounded_masked = arith.andi %scaled3_rounded_rounding, %upper_half : vector<8xi32>
+          %scaled3_rounded = vector.bitcast %scaled3_rounded_masked : vector<8xi32> to vector<8xf32>
+
+          vector.store %scaled3_rounded, %keys[%k, %d3] : memref<256x592xf32>, vector<8xf32>
 
             }
           }
@@ -359,6 +454,7 @@ stream.executable private @attend_avx2 {
           %weight_rounded_rounding_carried = arith.addi %weight_rounded_rounding_bits, %weight_rounded_rounding_bias : vector<8xi32>
           %weight_rounded_rounding_is_nan = arith.cmpf uno, %weight, %weight : vector<8xf32>
           %weight_rounded_rounding = arith.select %weight_rounded_rounding_is_nan, %weight_rounded_rounding_bits, %weight_rounded_rounding_carried : vector<8xi1>, vector<8xi32>
+
           %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
           %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
@@ -432,6 +528,7 @@ stream.executable private @attend_avx2 {
           %weight_rounded_rounding_carried = arith.addi %weight_rounded_rounding_bits, %weight_rounded_rounding_bias : vector<8xi32>
           %weight_rounded_rounding_is_nan = arith.cmpf uno, %weight, %weight : vector<8xf32>
           %weight_rounded_rounding = arith.select %weight_rounded_rounding_is_nan, %weight_rounded_rounding_bits, %weight_rounded_rounding_carried : vector<8xi1>, vector<8xi32>
+
           %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
           %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
@@ -505,6 +602,7 @@ stream.executable private @attend_avx2 {
           %weight_rounded_rounding_carried = arith.addi %weight_rounded_rounding_bits, %weight_rounded_rounding_bias : vector<8xi32>
           %weight_rounded_rounding_is_nan = arith.cmpf uno, %weight, %weight : vector<8xf32>
           %weight_rounded_rounding = arith.select %weight_rounded_rounding_is_nan, %weight_rounded_rounding_bits, %weight_rounded_rounding_carried : vector<8xi1>, vector<8xi32>
+
           %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
           %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
@@ -578,6 +676,7 @@ stream.executable private @attend_avx2 {
           %weight_rounded_rounding_carried = arith.addi %weight_rounded_rounding_bits, %weight_rounded_rounding_bias : vector<8xi32>
           %weight_rounded_rounding_is_nan = arith.cmpf uno, %weight, %weight : vector<8xf32>
           %weight_rounded_rounding = arith.select %weight_rounded_rounding_is_nan, %weight_rounded_rounding_bits, %weight_rounded_rounding_carried : vector<8xi1>, vector<8xi32>
+
           %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
           %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
@@ -677,7 +776,6 @@ func.func @attend(
   %minus_infinity = arith.constant 0xFF800000 : f32
   %infinity = arith.constant 0x7F800000 : f32
   %log2_e = arith.constant 1.44269504 : f32
-
   %query_rows = tensor.collapse_shape %query [[0, 1], [2], [3]] : !query into !query_rows
   %indices_rows = tensor.collapse_shape %indices [[0, 1], [2]] : !indices into !indices_rows
   %cache = tensor.collapse_shape %key [[0, 1], [2]] : !key into !cache

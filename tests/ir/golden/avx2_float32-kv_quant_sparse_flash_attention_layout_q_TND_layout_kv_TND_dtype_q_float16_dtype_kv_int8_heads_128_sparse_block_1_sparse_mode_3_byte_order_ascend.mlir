@@ -46,7 +46,6 @@ stream.executable private @attend_avx2 {
   builtin.module {
     func.func @items(
       %query_binding: !stream.binding, %cache_binding: !stream.binding,
-
       %slots_binding: !stream.binding, %items_binding: !stream.binding,
       %rows: index, %cache_size: index,
       %count: index, %scale_log2_e: f32,
@@ -56,7 +55,6 @@ stream.executable private @attend_avx2 {
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
       %c4 = arith.constant 4 : index
-      %c8 = arith.constant 8 : index
       %lanes = arith.constant 8 : index
       %columns = arith.constant 576 : index
       %nope = arith.constant 512 : index
@@ -96,11 +94,14 @@ stream.executable private @attend_avx2 {
       %query_row = arith.index_cast %query_row_i32 : i32 to index
       %tile = arith.constant 128 : index
       %width = arith.constant 576 : index
+      %nan = arith.constant 0x7FC00000 : f32
       %rope_at = arith.constant 256 : index
       %scale_at = arith.constant 640 : index
       %query = stream.binding.subspan %query_binding[%c0] : !stream.binding -> memref<?x128x576xf16>{%rows}
       %cache = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x656xi8>{%cache_size}
       %cache_short = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x328xf16>{%cache_size}
+      %run = arith.constant 32 : index
+
       %score_factor = arith.addf %scale_log2_e, %zero : f32
       %score_factor_lanes = vector.broadcast %score_factor : f32 to vector<8xf32>
 
@@ -117,7 +118,41 @@ stream.executable private @attend_avx2 {
 
       // Gather and dequantise. A masked slot is zeros.
       %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x592xf32>
+      %ahead = arith.constant 4 : index
+      %last_slot = arith.constant 255 : index
       scf.for %k = %c0 to %key_end step %c1 {
+        // The rows lie anywhere in memory: ask for one some keys before it is needed.
+        %k_ahead = arith.addi %k, %ahead : index
+        %place_ahead = arith.minui %k_ahead, %last_slot : index
+        %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+        %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+        scf.if %attended_ahead {
+          %row_ahead = arith.index_cast %slot_ahead : i32 to index
+          %line0 = arith.constant 0 : index
+          memref.prefetch %cache[%row_ahead, %line0], read, locality<3>, data : memref<?x656xi8>
+          %line1 = arith.constant 64 : index
+          memref.prefetch %cache[%row_ahead, %line1], read, locality<3>, data : memref<?x656xi8>
+          %line2 = arith.constant 128 : index
+          memref.prefetch %cache[%row_ahead, %line2], read, locality<3>, data : memref<?x656xi8>
+          %line3 = arith.constant 192 : index
+          memref.prefetch %cache[%row_ahead, %line3], read, locality<3>, data : memref<?x656xi8>
+          %line4 = arith.constant 256 : index
+          memref.prefetch %cache[%row_ahead, %line4], read, locality<3>, data : memref<?x656xi8>
+          %line5 = arith.constant 320 : index
+          memref.prefetch %cache[%row_ahead, %line5], read, locality<3>, data : memref<?x656xi8>
+          %line6 = arith.constant 384 : index
+          memref.prefetch %cache[%row_ahead, %line6], read, locality<3>, data : memref<?x656xi8>
+          %line7 = arith.constant 448 : index
+          memref.prefetch %cache[%row_ahead, %line7], read, locality<3>, data : memref<?x656xi8>
+          %line8 = arith.constant 512 : index
+          memref.prefetch %cache[%row_ahead, %line8], read, locality<3>, data : memref<?x656xi8>
+          %line9 = arith.constant 576 : index
+          memref.prefetch %cache[%row_ahead, %line9], read, locality<3>, data : memref<?x656xi8>
+          %line10 = arith.constant 640 : index
+          memref.prefetch %cache[%row_ahead, %line10], read, locality<3>, data : memref<?x656xi8>
+          %last_line = arith.constant 655 : index
+          memref.prefetch %cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x656xi8>
+        }
         %in_block = arith.cmpi ult, %k, %key_block : index
         %slot_place = arith.select %in_block, %k, %c0 : index
         %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
@@ -130,19 +165,62 @@ stream.executable private @attend_avx2 {
             %scale_column = arith.addi %scale_at, %scale_offset : index
             %scale_bytes = vector.load %cache[%row, %scale_column] : memref<?x656xi8>, vector<4xi8>
             %scale_vector = vector.bitcast %scale_bytes : vector<4xi8> to vector<1xf32>
-            %tile_scale = vector.extract %scale_vector[0] : f32 from vector<1xf32>
+            %stored_scale = vector.extract %scale_vector[0] : f32 from vector<1xf32>
+            // Whatever the payload of a NaN is, from here on it is the one that rounding keeps.
+            %scale_is_nan = arith.cmpf uno, %stored_scale, %stored_scale : f32
+            %tile_scale = arith.select %scale_is_nan, %nan, %stored_scale : f32
             %tile_scale_lanes = vector.broadcast %tile_scale : f32 to vector<8xf32>
             %tile_start = arith.muli %t, %tile : index
             %tile_end = arith.addi %tile_start, %tile : index
-            scf.for %d = %tile_start to %tile_end step %lanes {
-              %codes = vector.load %cache[%row, %d] : memref<?x656xi8>, vector<8xi8>
-              %decoded = arith.sitofp %codes : vector<8xi8> to vector<8xf32>
+            scf.for %d = %tile_start to %tile_end step %run {
+              %decoded_offset0 = arith.constant 0 : index
+              %decoded_place0 = arith.addi %d, %decoded_offset0 : index
+              %decoded_codes0 = vector.load %cache[%row, %decoded_place0] : memref<?x656xi8>, vector<8xi8>
+              %decoded0 = arith.sitofp %decoded_codes0 : vector<8xi8> to vector<8xf32>
+              %decoded_offset1 = arith.constant 8 : index
+              %decoded_place1 = arith.addi %d, %decoded_offset1 : index
+              %decoded_codes1 = vector.load %cache[%row, %decoded_place1] : memref<?x656xi8>, vector<8xi8>
+              %decoded1 = arith.sitofp %decoded_codes1 : vector<8xi8> to vector<8xf32>
+              %decoded_offset2 = arith.constant 16 : index
+              %decoded_place2 = arith.addi %d, %decoded_offset2 : index
+              %decoded_codes2 = vector.load %cache[%row, %decoded_place2] : memref<?x656xi8>, vector<8xi8>
+              %decoded2 = arith.sitofp %decoded_codes2 : vector<8xi8> to vector<8xf32>
+              %decoded_offset3 = arith.constant 24 : index
+              %decoded_place3 = arith.addi %d, %decoded_offset3 : index
+              %decoded_codes3 = vector.load %cache[%row, %decoded_place3] : memref<?x656xi8>, vector<8xi8>
+              %decoded3 = arith.sitofp %decoded_codes3 : vector<8xi8> to vector<8xf32>
 
-              %scaled = arith.mulf %decoded, %tile_scale_lanes : vector<8xf32>
-          %scaled_rounded_short = arith.truncf %scaled : vector<8xf32> to vector<8xf16>
-          %scaled_rounded = arith.extf %scaled_rounded_short : vector<8xf16> to vector<8xf32>
+              %scaled0 = arith.mulf %decoded0, %tile_scale_lanes : vector<8xf32>
+              %offset0 = arith.constant 0 : index
+              %d0 = arith.addi %d, %offset0 : index
+          %scaled0_rounded_short = arith.truncf %scaled0 : vector<8xf32> to vector<8xf16>
+          %scaled0_rounded = arith.extf %scaled0_rounded_short : vector<8xf16> to vector<8xf32>
 
-          vector.store %scaled_rounded, %keys[%k, %d] : memref<258x592xf32>, vector<8xf32>
+          vector.store %scaled0_rounded, %keys[%k, %d0] : memref<258x592xf32>, vector<8xf32>
+
+              %scaled1 = arith.mulf %decoded1, %tile_scale_lanes : vector<8xf32>
+              %offset1 = arith.constant 8 : index
+              %d1 = arith.addi %d, %offset1 : index
+          %scaled1_rounded_short = arith.truncf %scaled1 : vector<8xf32> to vector<8xf16>
+          %scaled1_rounded = arith.extf %scaled1_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled1_rounded, %keys[%k, %d1] : memref<258x592xf32>, vector<8xf32>
+
+              %scaled2 = arith.mulf %decoded2, %tile_scale_lanes : vector<8xf32>
+              %offset2 = arith.constant 16 : index
+              %d2 = arith.addi %d, %offset2 : index
+          %scaled2_rounded_short = arith.truncf %scaled2 : vector<8xf32> to vector<8xf16>
+          %scaled2_rounded = arith.extf %scaled2_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled2_rounded, %keys[%k, %d2] : memref<258x592xf32>, vector<8xf32>
+
+              %scaled3 = arith.mulf %decoded3, %tile_scale_lanes : vector<8xf32>
+              %offset3 = arith.constant 24 : index
+              %d3 = arith.addi %d, %offset3 : index
+          %scaled3_rounded_short = arith.truncf %scaled3 : vector<8xf32> to vector<8xf16>
+          %scaled3_rounded = arith.extf %scaled3_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled3_rounded, %keys[%k, %d3] : memref<258x592xf32>, vector<8xf32>
 
             }
           }
@@ -438,95 +516,223 @@ stream.executable private @attend_avx2 {
           vector.store %total, %totals[%item, %head] : memref<?x128xf32>, vector<8xf32>
         }
 
-        // Values: 4 heads x 3 vectors of columns in registers, summed key by key; a panel of
-        // columns serves the whole group. Where the panels do not come out even, the last one overlaps.
-        %panel = arith.constant 24 : index
-        %last_panel = arith.constant 488 : index
-        %heads_at_once = arith.constant 4 : index
+        // Values: some heads x 2 vectors of columns in registers, summed key by key; a panel of columns serves the
+        // whole group.
+        %panel = arith.constant 16 : index
         %terms = arith.divui %key_end, %c1 : index
-        scf.for %panel_start = %c0 to %nope step %panel {
-          %d0 = arith.minui %panel_start, %last_panel : index
+        scf.for %d0 = %c0 to %nope step %panel {
           %columns1 = arith.constant 8 : index
           %d1 = arith.addi %d0, %columns1 : index
-          %columns2 = arith.constant 16 : index
-          %d2 = arith.addi %d0, %columns2 : index
-          scf.for %h = %c0 to %group step %heads_at_once {
-            %head_place0 = arith.constant 0 : index
-            %h0 = arith.addi %h, %head_place0 : index
-            %head0 = arith.addi %first_head, %h0 : index
-            %head_place1 = arith.constant 1 : index
-            %h1 = arith.addi %h, %head_place1 : index
-            %head1 = arith.addi %first_head, %h1 : index
-            %head_place2 = arith.constant 2 : index
-            %h2 = arith.addi %h, %head_place2 : index
-            %head2 = arith.addi %first_head, %h2 : index
-            %head_place3 = arith.constant 3 : index
-            %h3 = arith.addi %h, %head_place3 : index
-            %head3 = arith.addi %first_head, %h3 : index
-            %sums:12 = scf.for %k = %c0 to %terms step %c1
-                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-              %value0 = vector.load %keys[%k, %d0] : memref<258x592xf32>, vector<8xf32>
-              %value1 = vector.load %keys[%k, %d1] : memref<258x592xf32>, vector<8xf32>
-              %value2 = vector.load %keys[%k, %d2] : memref<258x592xf32>, vector<8xf32>
-              %weight0 = memref.load %scores[%k, %h0] : memref<258x16xf32>
-              %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
+          %h0 = arith.constant 0 : index
+          %head0 = arith.addi %first_head, %h0 : index
+          %h1 = arith.constant 1 : index
+          %head1 = arith.addi %first_head, %h1 : index
+          %h2 = arith.constant 2 : index
+          %head2 = arith.addi %first_head, %h2 : index
+          %h3 = arith.constant 3 : index
+          %head3 = arith.addi %first_head, %h3 : index
+          %h4 = arith.constant 4 : index
+          %head4 = arith.addi %first_head, %h4 : index
+          %h5 = arith.constant 5 : index
+          %head5 = arith.addi %first_head, %h5 : index
+          %sums0:12 = scf.for %k = %c0 to %terms step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+            %value0 = vector.load %keys[%k, %d0] : memref<258x592xf32>, vector<8xf32>
+            %value1 = vector.load %keys[%k, %d1] : memref<258x592xf32>, vector<8xf32>
+            %weight0 = memref.load %scores[%k, %h0] : memref<258x16xf32>
+            %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
             %next0 = math.fma %value0, %weight_lanes0, %sum0 : vector<8xf32>
 
             %next1 = math.fma %value1, %weight_lanes0, %sum1 : vector<8xf32>
 
-            %next2 = math.fma %value2, %weight_lanes0, %sum2 : vector<8xf32>
+            %weight1 = memref.load %scores[%k, %h1] : memref<258x16xf32>
+            %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
+            %next2 = math.fma %value0, %weight_lanes1, %sum2 : vector<8xf32>
 
-              %weight1 = memref.load %scores[%k, %h1] : memref<258x16xf32>
-              %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
-            %next3 = math.fma %value0, %weight_lanes1, %sum3 : vector<8xf32>
+            %next3 = math.fma %value1, %weight_lanes1, %sum3 : vector<8xf32>
 
-            %next4 = math.fma %value1, %weight_lanes1, %sum4 : vector<8xf32>
+            %weight2 = memref.load %scores[%k, %h2] : memref<258x16xf32>
+            %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
+            %next4 = math.fma %value0, %weight_lanes2, %sum4 : vector<8xf32>
 
-            %next5 = math.fma %value2, %weight_lanes1, %sum5 : vector<8xf32>
+            %next5 = math.fma %value1, %weight_lanes2, %sum5 : vector<8xf32>
 
-              %weight2 = memref.load %scores[%k, %h2] : memref<258x16xf32>
-              %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
-            %next6 = math.fma %value0, %weight_lanes2, %sum6 : vector<8xf32>
+            %weight3 = memref.load %scores[%k, %h3] : memref<258x16xf32>
+            %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
+            %next6 = math.fma %value0, %weight_lanes3, %sum6 : vector<8xf32>
 
-            %next7 = math.fma %value1, %weight_lanes2, %sum7 : vector<8xf32>
+            %next7 = math.fma %value1, %weight_lanes3, %sum7 : vector<8xf32>
 
-            %next8 = math.fma %value2, %weight_lanes2, %sum8 : vector<8xf32>
+            %weight4 = memref.load %scores[%k, %h4] : memref<258x16xf32>
+            %weight_lanes4 = vector.broadcast %weight4 : f32 to vector<8xf32>
+            %next8 = math.fma %value0, %weight_lanes4, %sum8 : vector<8xf32>
 
-              %weight3 = memref.load %scores[%k, %h3] : memref<258x16xf32>
-              %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
-            %next9 = math.fma %value0, %weight_lanes3, %sum9 : vector<8xf32>
+            %next9 = math.fma %value1, %weight_lanes4, %sum9 : vector<8xf32>
 
-            %next10 = math.fma %value1, %weight_lanes3, %sum10 : vector<8xf32>
+            %weight5 = memref.load %scores[%k, %h5] : memref<258x16xf32>
+            %weight_lanes5 = vector.broadcast %weight5 : f32 to vector<8xf32>
+            %next10 = math.fma %value0, %weight_lanes5, %sum10 : vector<8xf32>
 
-            %next11 = math.fma %value2, %weight_lanes3, %sum11 : vector<8xf32>
+            %next11 = math.fma %value1, %weight_lanes5, %sum11 : vector<8xf32>
 
-              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
-            }
-            vector.store %sums#0, %values[%item, %head0, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
-            vector.store %sums#1, %values[%item, %head0, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
-            vector.store %sums#2, %values[%item, %head0, %d2] : memref<?x128x512xf32>, vector<8xf32>
-
-            vector.store %sums#3, %values[%item, %head1, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
-            vector.store %sums#4, %values[%item, %head1, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
-            vector.store %sums#5, %values[%item, %head1, %d2] : memref<?x128x512xf32>, vector<8xf32>
-
-            vector.store %sums#6, %values[%item, %head2, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
-            vector.store %sums#7, %values[%item, %head2, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
-            vector.store %sums#8, %values[%item, %head2, %d2] : memref<?x128x512xf32>, vector<8xf32>
-
-            vector.store %sums#9, %values[%item, %head3, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
-            vector.store %sums#10, %values[%item, %head3, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
-            vector.store %sums#11, %values[%item, %head3, %d2] : memref<?x128x512xf32>, vector<8xf32>
-
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
           }
+            vector.store %sums0#0, %values[%item, %head0, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums0#1, %values[%item, %head0, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums0#2, %values[%item, %head1, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums0#3, %values[%item, %head1, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums0#4, %values[%item, %head2, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums0#5, %values[%item, %head2, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums0#6, %values[%item, %head3, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums0#7, %values[%item, %head3, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums0#8, %values[%item, %head4, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums0#9, %values[%item, %head4, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums0#10, %values[%item, %head5, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums0#11, %values[%item, %head5, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+          %h6 = arith.constant 6 : index
+          %head6 = arith.addi %first_head, %h6 : index
+          %h7 = arith.constant 7 : index
+          %head7 = arith.addi %first_head, %h7 : index
+          %h8 = arith.constant 8 : index
+          %head8 = arith.addi %first_head, %h8 : index
+          %h9 = arith.constant 9 : index
+          %head9 = arith.addi %first_head, %h9 : index
+          %h10 = arith.constant 10 : index
+          %head10 = arith.addi %first_head, %h10 : index
+          %h11 = arith.constant 11 : index
+          %head11 = arith.addi %first_head, %h11 : index
+          %sums1:12 = scf.for %k = %c0 to %terms step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+            %value0 = vector.load %keys[%k, %d0] : memref<258x592xf32>, vector<8xf32>
+            %value1 = vector.load %keys[%k, %d1] : memref<258x592xf32>, vector<8xf32>
+            %weight6 = memref.load %scores[%k, %h6] : memref<258x16xf32>
+            %weight_lanes6 = vector.broadcast %weight6 : f32 to vector<8xf32>
+            %next0 = math.fma %value0, %weight_lanes6, %sum0 : vector<8xf32>
+
+            %next1 = math.fma %value1, %weight_lanes6, %sum1 : vector<8xf32>
+
+            %weight7 = memref.load %scores[%k, %h7] : memref<258x16xf32>
+            %weight_lanes7 = vector.broadcast %weight7 : f32 to vector<8xf32>
+            %next2 = math.fma %value0, %weight_lanes7, %sum2 : vector<8xf32>
+
+            %next3 = math.fma %value1, %weight_lanes7, %sum3 : vector<8xf32>
+
+            %weight8 = memref.load %scores[%k, %h8] : memref<258x16xf32>
+            %weight_lanes8 = vector.broadcast %weight8 : f32 to vector<8xf32>
+            %next4 = math.fma %value0, %weight_lanes8, %sum4 : vector<8xf32>
+
+            %next5 = math.fma %value1, %weight_lanes8, %sum5 : vector<8xf32>
+
+            %weight9 = memref.load %scores[%k, %h9] : memref<258x16xf32>
+            %weight_lanes9 = vector.broadcast %weight9 : f32 to vector<8xf32>
+            %next6 = math.fma %value0, %weight_lanes9, %sum6 : vector<8xf32>
+
+            %next7 = math.fma %value1, %weight_lanes9, %sum7 : vector<8xf32>
+
+            %weight10 = memref.load %scores[%k, %h10] : memref<258x16xf32>
+            %weight_lanes10 = vector.broadcast %weight10 : f32 to vector<8xf32>
+            %next8 = math.fma %value0, %weight_lanes10, %sum8 : vector<8xf32>
+
+            %next9 = math.fma %value1, %weight_lanes10, %sum9 : vector<8xf32>
+
+            %weight11 = memref.load %scores[%k, %h11] : memref<258x16xf32>
+            %weight_lanes11 = vector.broadcast %weight11 : f32 to vector<8xf32>
+            %next10 = math.fma %value0, %weight_lanes11, %sum10 : vector<8xf32>
+
+            %next11 = math.fma %value1, %weight_lanes11, %sum11 : vector<8xf32>
+
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+          }
+            vector.store %sums1#0, %values[%item, %head6, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums1#1, %values[%item, %head6, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums1#2, %values[%item, %head7, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums1#3, %values[%item, %head7, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums1#4, %values[%item, %head8, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums1#5, %values[%item, %head8, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums1#6, %values[%item, %head9, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums1#7, %values[%item, %head9, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums1#8, %values[%item, %head10, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums1#9, %values[%item, %head10, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums1#10, %values[%item, %head11, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums1#11, %values[%item, %head11, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+          %h12 = arith.constant 12 : index
+          %head12 = arith.addi %first_head, %h12 : index
+          %h13 = arith.constant 13 : index
+          %head13 = arith.addi %first_head, %h13 : index
+          %h14 = arith.constant 14 : index
+          %head14 = arith.addi %first_head, %h14 : index
+          %h15 = arith.constant 15 : index
+          %head15 = arith.addi %first_head, %h15 : index
+          %sums2:8 = scf.for %k = %c0 to %terms step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+            %value0 = vector.load %keys[%k, %d0] : memref<258x592xf32>, vector<8xf32>
+            %value1 = vector.load %keys[%k, %d1] : memref<258x592xf32>, vector<8xf32>
+            %weight12 = memref.load %scores[%k, %h12] : memref<258x16xf32>
+            %weight_lanes12 = vector.broadcast %weight12 : f32 to vector<8xf32>
+            %next0 = math.fma %value0, %weight_lanes12, %sum0 : vector<8xf32>
+
+            %next1 = math.fma %value1, %weight_lanes12, %sum1 : vector<8xf32>
+
+            %weight13 = memref.load %scores[%k, %h13] : memref<258x16xf32>
+            %weight_lanes13 = vector.broadcast %weight13 : f32 to vector<8xf32>
+            %next2 = math.fma %value0, %weight_lanes13, %sum2 : vector<8xf32>
+
+            %next3 = math.fma %value1, %weight_lanes13, %sum3 : vector<8xf32>
+
+            %weight14 = memref.load %scores[%k, %h14] : memref<258x16xf32>
+            %weight_lanes14 = vector.broadcast %weight14 : f32 to vector<8xf32>
+            %next4 = math.fma %value0, %weight_lanes14, %sum4 : vector<8xf32>
+
+            %next5 = math.fma %value1, %weight_lanes14, %sum5 : vector<8xf32>
+
+            %weight15 = memref.load %scores[%k, %h15] : memref<258x16xf32>
+            %weight_lanes15 = vector.broadcast %weight15 : f32 to vector<8xf32>
+            %next6 = math.fma %value0, %weight_lanes15, %sum6 : vector<8xf32>
+
+            %next7 = math.fma %value1, %weight_lanes15, %sum7 : vector<8xf32>
+
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+          }
+            vector.store %sums2#0, %values[%item, %head12, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums2#1, %values[%item, %head12, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums2#2, %values[%item, %head13, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums2#3, %values[%item, %head13, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums2#4, %values[%item, %head14, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums2#5, %values[%item, %head14, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums2#6, %values[%item, %head15, %d0] : memref<?x128x512xf32>, vector<8xf32>
+
+            vector.store %sums2#7, %values[%item, %head15, %d1] : memref<?x128x512xf32>, vector<8xf32>
+
         }
       }
       return
@@ -550,7 +756,6 @@ func.func @attend(
   %minus_infinity = arith.constant 0xFF800000 : f32
   %infinity = arith.constant 0x7F800000 : f32
   %log2_e = arith.constant 1.44269504 : f32
-
   %query_rows = tensor.cast %query : !query to !query_rows
   %indices_rows = tensor.cast %indices : !indices to !indices_rows
   %cache = tensor.cast %key : !key to !cache

@@ -45,7 +45,7 @@ stream.executable private @attend_avx2 {
       %query_binding: !stream.binding,
       %ori_cache_binding: !stream.binding,
       %cmp_cache_binding: !stream.binding,
-      %parts_binding: !stream.binding, %descales_binding: !stream.binding, %table_binding: !stream.binding,
+      %parts_binding: !stream.binding, %descales_binding: !stream.binding,
       %slots_binding: !stream.binding, %items_binding: !stream.binding,
       %rows: index,
       %ori_cache_size: index,
@@ -58,7 +58,6 @@ stream.executable private @attend_avx2 {
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
       %c4 = arith.constant 4 : index
-      %c8 = arith.constant 8 : index
       %lanes = arith.constant 8 : index
       %columns = arith.constant 512 : index
       %nope = arith.constant 512 : index
@@ -101,7 +100,38 @@ stream.executable private @attend_avx2 {
       %cmp_cache = stream.binding.subspan %cmp_cache_binding[%c0] : !stream.binding -> memref<?x512xi8>{%cmp_cache_size}
       %item_parts = stream.binding.subspan %parts_binding[%c0] : !stream.binding -> memref<?xi32>{%count}
       %item_descales = stream.binding.subspan %descales_binding[%c0] : !stream.binding -> memref<?xf32>{%count}
-      %code_table = stream.binding.subspan %table_binding[%c0] : !stream.binding -> memref<256xf32>
+      %run = arith.constant 32 : index
+      %lower_bytes0 = arith.constant dense<[0, 128, 0, 128, 0, 128, 0, 128, 128, 144, 160, 176, 192, 208, 224, 240, 0, 128, 0, 128, 0, 128, 0, 128, 128, 144, 160, 176, 192, 208, 224, 240]> : vector<32xi8>
+      %upper_bytes0 = arith.constant dense<[0, 52, 53, 53, 54, 54, 55, 55, 63, 63, 63, 63, 63, 63, 63, 63, 0, 52, 53, 53, 54, 54, 55, 55, 63, 63, 63, 63, 63, 63, 63, 63]> : vector<32xi8>
+      %segment0 = arith.constant dense<0> : vector<32xi8>
+      %lower_bytes1 = arith.constant dense<[0, 16, 32, 48, 64, 80, 96, 112, 0, 16, 32, 48, 64, 80, 96, 112, 0, 16, 32, 48, 64, 80, 96, 112, 0, 16, 32, 48, 64, 80, 96, 112]> : vector<32xi8>
+      %upper_bytes1 = arith.constant dense<[64, 64, 64, 64, 64, 64, 64, 64, 63, 63, 63, 63, 63, 63, 63, 63, 64, 64, 64, 64, 64, 64, 64, 64, 63, 63, 63, 63, 63, 63, 63, 63]> : vector<32xi8>
+      %segment1 = arith.constant dense<16> : vector<32xi8>
+      %lower_bytes2 = arith.constant dense<[128, 144, 160, 176, 192, 208, 224, 240, 0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 0, 16, 32, 48, 64, 80, 96, 112]> : vector<32xi8>
+      %upper_bytes2 = arith.constant dense<[64, 64, 64, 64, 64, 64, 64, 64, 65, 65, 65, 65, 65, 65, 65, 65, 64, 64, 64, 64, 64, 64, 64, 64, 65, 65, 65, 65, 65, 65, 65, 65]> : vector<32xi8>
+      %segment2 = arith.constant dense<32> : vector<32xi8>
+      %lower_bytes3 = arith.constant dense<[128, 144, 160, 176, 192, 208, 224, 240, 0, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 0, 16, 32, 48, 64, 80, 96, 112]> : vector<32xi8>
+      %upper_bytes3 = arith.constant dense<[62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62, 62]> : vector<32xi8>
+      %segment3 = arith.constant dense<48> : vector<32xi8>
+      %lower_bytes4 = arith.constant dense<[128, 160, 192, 224, 0, 32, 64, 96, 128, 160, 192, 224, 0, 32, 64, 96, 128, 160, 192, 224, 0, 32, 64, 96, 128, 160, 192, 224, 0, 32, 64, 96]> : vector<32xi8>
+      %upper_bytes4 = arith.constant dense<[65, 65, 65, 65, 66, 66, 66, 66, 66, 66, 66, 66, 67, 67, 67, 67, 65, 65, 65, 65, 66, 66, 66, 66, 66, 66, 66, 66, 67, 67, 67, 67]> : vector<32xi8>
+      %segment4 = arith.constant dense<64> : vector<32xi8>
+      %lower_bytes5 = arith.constant dense<[128, 160, 192, 224, 0, 32, 64, 96, 128, 160, 192, 224, 0, 32, 64, 96, 128, 160, 192, 224, 0, 32, 64, 96, 128, 160, 192, 224, 0, 32, 64, 96]> : vector<32xi8>
+      %upper_bytes5 = arith.constant dense<[61, 61, 61, 61, 61, 61, 61, 61, 60, 60, 60, 60, 60, 60, 60, 60, 61, 61, 61, 61, 61, 61, 61, 61, 60, 60, 60, 60, 60, 60, 60, 60]> : vector<32xi8>
+      %segment5 = arith.constant dense<80> : vector<32xi8>
+      %lower_bytes6 = arith.constant dense<[128, 192, 0, 64, 128, 192, 0, 64, 128, 192, 0, 64, 128, 192, 0, 128, 128, 192, 0, 64, 128, 192, 0, 64, 128, 192, 0, 64, 128, 192, 0, 128]> : vector<32xi8>
+      %upper_bytes6 = arith.constant dense<[67, 67, 68, 68, 68, 68, 69, 69, 69, 69, 70, 70, 70, 70, 71, 127, 67, 67, 68, 68, 68, 68, 69, 69, 69, 69, 70, 70, 70, 70, 71, 127]> : vector<32xi8>
+      %segment6 = arith.constant dense<96> : vector<32xi8>
+      %lower_bytes7 = arith.constant dense<[128, 192, 0, 64, 128, 192, 0, 64, 128, 192, 0, 64, 128, 192, 0, 64, 128, 192, 0, 64, 128, 192, 0, 64, 128, 192, 0, 64, 128, 192, 0, 64]> : vector<32xi8>
+      %upper_bytes7 = arith.constant dense<[59, 59, 59, 59, 58, 58, 58, 58, 57, 57, 57, 57, 56, 56, 56, 56, 59, 59, 59, 59, 58, 58, 58, 58, 57, 57, 57, 57, 56, 56, 56, 56]> : vector<32xi8>
+      %segment7 = arith.constant dense<112> : vector<32xi8>
+      %all_but_sixteen = arith.constant dense<0x70> : vector<32xi8>
+      %code_magnitude = arith.constant dense<0x7F> : vector<32xi8>
+      %code_sign = arith.constant dense<0x80> : vector<32xi8>
+      %nan_lower = arith.constant dense<0xC0> : vector<32xi8>
+      %nan_upper = arith.constant dense<0x7F> : vector<32xi8>
+      %no_codes = arith.constant dense<0> : vector<32xi8>
+
       %part = memref.load %item_parts[%item] : memref<?xi32>
       %in_cmp = arith.cmpi ne, %part, %zero_i32 : i32
       %descale = memref.load %item_descales[%item] : memref<?xf32>
@@ -122,7 +152,57 @@ stream.executable private @attend_avx2 {
 
       // Gather and dequantise. A masked slot is zeros.
       %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x528xf32>
+      %ahead = arith.constant 4 : index
+      %last_slot = arith.constant 255 : index
       scf.for %k = %c0 to %key_end step %c1 {
+        // The rows lie anywhere in memory: ask for one some keys before it is needed.
+        %k_ahead = arith.addi %k, %ahead : index
+        %place_ahead = arith.minui %k_ahead, %last_slot : index
+        %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+        %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+        scf.if %attended_ahead {
+          %row_ahead = arith.index_cast %slot_ahead : i32 to index
+          scf.if %in_cmp {
+          %line0 = arith.constant 0 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
+          %line1 = arith.constant 64 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line1], read, locality<3>, data : memref<?x512xi8>
+          %line2 = arith.constant 128 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line2], read, locality<3>, data : memref<?x512xi8>
+          %line3 = arith.constant 192 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line3], read, locality<3>, data : memref<?x512xi8>
+          %line4 = arith.constant 256 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line4], read, locality<3>, data : memref<?x512xi8>
+          %line5 = arith.constant 320 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line5], read, locality<3>, data : memref<?x512xi8>
+          %line6 = arith.constant 384 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line6], read, locality<3>, data : memref<?x512xi8>
+          %line7 = arith.constant 448 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line7], read, locality<3>, data : memref<?x512xi8>
+          %last_line = arith.constant 511 : index
+          memref.prefetch %cmp_cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x512xi8>
+          } else {
+          %line0 = arith.constant 0 : index
+          memref.prefetch %ori_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
+          %line1 = arith.constant 64 : index
+          memref.prefetch %ori_cache[%row_ahead, %line1], read, locality<3>, data : memref<?x512xi8>
+          %line2 = arith.constant 128 : index
+          memref.prefetch %ori_cache[%row_ahead, %line2], read, locality<3>, data : memref<?x512xi8>
+          %line3 = arith.constant 192 : index
+          memref.prefetch %ori_cache[%row_ahead, %line3], read, locality<3>, data : memref<?x512xi8>
+          %line4 = arith.constant 256 : index
+          memref.prefetch %ori_cache[%row_ahead, %line4], read, locality<3>, data : memref<?x512xi8>
+          %line5 = arith.constant 320 : index
+          memref.prefetch %ori_cache[%row_ahead, %line5], read, locality<3>, data : memref<?x512xi8>
+          %line6 = arith.constant 384 : index
+          memref.prefetch %ori_cache[%row_ahead, %line6], read, locality<3>, data : memref<?x512xi8>
+          %line7 = arith.constant 448 : index
+          memref.prefetch %ori_cache[%row_ahead, %line7], read, locality<3>, data : memref<?x512xi8>
+          %last_line = arith.constant 511 : index
+          memref.prefetch %ori_cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x512xi8>
+          }
+
+        }
         %in_block = arith.cmpi ult, %k, %key_block : index
         %slot_place = arith.select %in_block, %k, %c0 : index
         %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
@@ -131,25 +211,183 @@ stream.executable private @attend_avx2 {
         scf.if %attended {
           %row = arith.index_cast %slot : i32 to index
           scf.if %in_cmp {
-          scf.for %d = %c0 to %nope step %lanes {
-            %codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<8xi8>
-              %code_indices = arith.extui %codes : vector<8xi8> to vector<8xi32>
-              %all_lanes = arith.constant dense<true> : vector<8xi1>
-              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
-                : memref<256xf32>, vector<8xi32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+          scf.for %d = %c0 to %nope step %run {
+              %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
+              %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
+              %decoded_out0 = arith.addi %decoded_in0, %all_but_sixteen : vector<32xi8>
+              %decoded_lower0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_in1 = arith.xori %decoded_index, %segment1 : vector<32xi8>
+              %decoded_out1 = arith.addi %decoded_in1, %all_but_sixteen : vector<32xi8>
+              %decoded_lower1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to1 = arith.ori %decoded_lower0, %decoded_lower1 : vector<32xi8>
+              %decoded_upper1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to1 = arith.ori %decoded_upper0, %decoded_upper1 : vector<32xi8>
+              %decoded_in2 = arith.xori %decoded_index, %segment2 : vector<32xi8>
+              %decoded_out2 = arith.addi %decoded_in2, %all_but_sixteen : vector<32xi8>
+              %decoded_lower2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to2 = arith.ori %decoded_lower_to1, %decoded_lower2 : vector<32xi8>
+              %decoded_upper2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to2 = arith.ori %decoded_upper_to1, %decoded_upper2 : vector<32xi8>
+              %decoded_in3 = arith.xori %decoded_index, %segment3 : vector<32xi8>
+              %decoded_out3 = arith.addi %decoded_in3, %all_but_sixteen : vector<32xi8>
+              %decoded_lower3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to3 = arith.ori %decoded_lower_to2, %decoded_lower3 : vector<32xi8>
+              %decoded_upper3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to3 = arith.ori %decoded_upper_to2, %decoded_upper3 : vector<32xi8>
+              %decoded_in4 = arith.xori %decoded_index, %segment4 : vector<32xi8>
+              %decoded_out4 = arith.addi %decoded_in4, %all_but_sixteen : vector<32xi8>
+              %decoded_lower4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to4 = arith.ori %decoded_lower_to3, %decoded_lower4 : vector<32xi8>
+              %decoded_upper4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to4 = arith.ori %decoded_upper_to3, %decoded_upper4 : vector<32xi8>
+              %decoded_in5 = arith.xori %decoded_index, %segment5 : vector<32xi8>
+              %decoded_out5 = arith.addi %decoded_in5, %all_but_sixteen : vector<32xi8>
+              %decoded_lower5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to5 = arith.ori %decoded_lower_to4, %decoded_lower5 : vector<32xi8>
+              %decoded_upper5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to5 = arith.ori %decoded_upper_to4, %decoded_upper5 : vector<32xi8>
+              %decoded_in6 = arith.xori %decoded_index, %segment6 : vector<32xi8>
+              %decoded_out6 = arith.addi %decoded_in6, %all_but_sixteen : vector<32xi8>
+              %decoded_lower6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to6 = arith.ori %decoded_lower_to5, %decoded_lower6 : vector<32xi8>
+              %decoded_upper6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to6 = arith.ori %decoded_upper_to5, %decoded_upper6 : vector<32xi8>
+              %decoded_in7 = arith.xori %decoded_index, %segment7 : vector<32xi8>
+              %decoded_out7 = arith.addi %decoded_in7, %all_but_sixteen : vector<32xi8>
+              %decoded_lower7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to7 = arith.ori %decoded_lower_to6, %decoded_lower7 : vector<32xi8>
+              %decoded_upper7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to7 = arith.ori %decoded_upper_to6, %decoded_upper7 : vector<32xi8>
+              %decoded_sign = arith.andi %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_signed = arith.ori %decoded_upper_to7, %decoded_sign : vector<32xi8>
+              %decoded_is_nan = arith.cmpi eq, %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_lower_all = arith.select %decoded_is_nan, %nan_lower, %decoded_lower_to7 : vector<32xi1>, vector<32xi8>
+              %decoded_upper_all = arith.select %decoded_is_nan, %nan_upper, %decoded_signed : vector<32xi1>, vector<32xi8>
+              %decoded_words0 = vector.shuffle %decoded_lower_all, %decoded_upper_all [0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros0 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes0 = vector.shuffle %decoded_words0, %decoded_zeros0 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded0 = vector.bitcast %decoded_bytes0 : vector<32xi8> to vector<8xf32>
+              %decoded_words1 = vector.shuffle %decoded_lower_all, %decoded_upper_all [8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros1 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes1 = vector.shuffle %decoded_words1, %decoded_zeros1 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded1 = vector.bitcast %decoded_bytes1 : vector<32xi8> to vector<8xf32>
+              %decoded_words2 = vector.shuffle %decoded_lower_all, %decoded_upper_all [16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros2 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes2 = vector.shuffle %decoded_words2, %decoded_zeros2 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded2 = vector.bitcast %decoded_bytes2 : vector<32xi8> to vector<8xf32>
+              %decoded_words3 = vector.shuffle %decoded_lower_all, %decoded_upper_all [24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros3 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes3 = vector.shuffle %decoded_words3, %decoded_zeros3 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded3 = vector.bitcast %decoded_bytes3 : vector<32xi8> to vector<8xf32>
 
-          vector.store %decoded, %keys[%k, %d] : memref<258x528xf32>, vector<8xf32>
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          vector.store %decoded0, %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          vector.store %decoded1, %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          vector.store %decoded2, %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
+
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
 
           }
           } else {
-          scf.for %d = %c0 to %nope step %lanes {
-            %codes = vector.load %ori_cache[%row, %d] : memref<?x512xi8>, vector<8xi8>
-              %code_indices = arith.extui %codes : vector<8xi8> to vector<8xi32>
-              %all_lanes = arith.constant dense<true> : vector<8xi1>
-              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
-                : memref<256xf32>, vector<8xi32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+          scf.for %d = %c0 to %nope step %run {
+              %decoded_codes = vector.load %ori_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
+              %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
+              %decoded_out0 = arith.addi %decoded_in0, %all_but_sixteen : vector<32xi8>
+              %decoded_lower0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_in1 = arith.xori %decoded_index, %segment1 : vector<32xi8>
+              %decoded_out1 = arith.addi %decoded_in1, %all_but_sixteen : vector<32xi8>
+              %decoded_lower1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to1 = arith.ori %decoded_lower0, %decoded_lower1 : vector<32xi8>
+              %decoded_upper1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to1 = arith.ori %decoded_upper0, %decoded_upper1 : vector<32xi8>
+              %decoded_in2 = arith.xori %decoded_index, %segment2 : vector<32xi8>
+              %decoded_out2 = arith.addi %decoded_in2, %all_but_sixteen : vector<32xi8>
+              %decoded_lower2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to2 = arith.ori %decoded_lower_to1, %decoded_lower2 : vector<32xi8>
+              %decoded_upper2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to2 = arith.ori %decoded_upper_to1, %decoded_upper2 : vector<32xi8>
+              %decoded_in3 = arith.xori %decoded_index, %segment3 : vector<32xi8>
+              %decoded_out3 = arith.addi %decoded_in3, %all_but_sixteen : vector<32xi8>
+              %decoded_lower3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to3 = arith.ori %decoded_lower_to2, %decoded_lower3 : vector<32xi8>
+              %decoded_upper3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to3 = arith.ori %decoded_upper_to2, %decoded_upper3 : vector<32xi8>
+              %decoded_in4 = arith.xori %decoded_index, %segment4 : vector<32xi8>
+              %decoded_out4 = arith.addi %decoded_in4, %all_but_sixteen : vector<32xi8>
+              %decoded_lower4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to4 = arith.ori %decoded_lower_to3, %decoded_lower4 : vector<32xi8>
+              %decoded_upper4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to4 = arith.ori %decoded_upper_to3, %decoded_upper4 : vector<32xi8>
+              %decoded_in5 = arith.xori %decoded_index, %segment5 : vector<32xi8>
+              %decoded_out5 = arith.addi %decoded_in5, %all_but_sixteen : vector<32xi8>
+              %decoded_lower5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to5 = arith.ori %decoded_lower_to4, %decoded_lower5 : vector<32xi8>
+              %decoded_upper5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to5 = arith.ori %decoded_upper_to4, %decoded_upper5 : vector<32xi8>
+              %decoded_in6 = arith.xori %decoded_index, %segment6 : vector<32xi8>
+              %decoded_out6 = arith.addi %decoded_in6, %all_but_sixteen : vector<32xi8>
+              %decoded_lower6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to6 = arith.ori %decoded_lower_to5, %decoded_lower6 : vector<32xi8>
+              %decoded_upper6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to6 = arith.ori %decoded_upper_to5, %decoded_upper6 : vector<32xi8>
+              %decoded_in7 = arith.xori %decoded_index, %segment7 : vector<32xi8>
+              %decoded_out7 = arith.addi %decoded_in7, %all_but_sixteen : vector<32xi8>
+              %decoded_lower7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to7 = arith.ori %decoded_lower_to6, %decoded_lower7 : vector<32xi8>
+              %decoded_upper7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to7 = arith.ori %decoded_upper_to6, %decoded_upper7 : vector<32xi8>
+              %decoded_sign = arith.andi %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_signed = arith.ori %decoded_upper_to7, %decoded_sign : vector<32xi8>
+              %decoded_is_nan = arith.cmpi eq, %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_lower_all = arith.select %decoded_is_nan, %nan_lower, %decoded_lower_to7 : vector<32xi1>, vector<32xi8>
+              %decoded_upper_all = arith.select %decoded_is_nan, %nan_upper, %decoded_signed : vector<32xi1>, vector<32xi8>
+              %decoded_words0 = vector.shuffle %decoded_lower_all, %decoded_upper_all [0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros0 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes0 = vector.shuffle %decoded_words0, %decoded_zeros0 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded0 = vector.bitcast %decoded_bytes0 : vector<32xi8> to vector<8xf32>
+              %decoded_words1 = vector.shuffle %decoded_lower_all, %decoded_upper_all [8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros1 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes1 = vector.shuffle %decoded_words1, %decoded_zeros1 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded1 = vector.bitcast %decoded_bytes1 : vector<32xi8> to vector<8xf32>
+              %decoded_words2 = vector.shuffle %decoded_lower_all, %decoded_upper_all [16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros2 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes2 = vector.shuffle %decoded_words2, %decoded_zeros2 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded2 = vector.bitcast %decoded_bytes2 : vector<32xi8> to vector<8xf32>
+              %decoded_words3 = vector.shuffle %decoded_lower_all, %decoded_upper_all [24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros3 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes3 = vector.shuffle %decoded_words3, %decoded_zeros3 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded3 = vector.bitcast %decoded_bytes3 : vector<32xi8> to vector<8xf32>
 
-          vector.store %decoded, %keys[%k, %d] : memref<258x528xf32>, vector<8xf32>
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          vector.store %decoded0, %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          vector.store %decoded1, %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          vector.store %decoded2, %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
+
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
 
           }
           }
@@ -173,14 +411,93 @@ stream.executable private @attend_avx2 {
         // The group's queries, column by column.
         scf.for %h = %c0 to %group step %c1 {
           %head = arith.addi %first_head, %h : index
-          scf.for %d = %c0 to %nope step %lanes {
-            %codes = vector.load %query[%query_row, %head, %d] : memref<?x21x512xi8>, vector<8xi8>
-              %code_indices = arith.extui %codes : vector<8xi8> to vector<8xi32>
-              %all_lanes = arith.constant dense<true> : vector<8xi1>
-              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
-                : memref<256xf32>, vector<8xi32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+          scf.for %d = %c0 to %nope step %run {
+              %decoded_codes = vector.load %query[%query_row, %head, %d] : memref<?x21x512xi8>, vector<32xi8>
+              %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
+              %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
+              %decoded_out0 = arith.addi %decoded_in0, %all_but_sixteen : vector<32xi8>
+              %decoded_lower0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_in1 = arith.xori %decoded_index, %segment1 : vector<32xi8>
+              %decoded_out1 = arith.addi %decoded_in1, %all_but_sixteen : vector<32xi8>
+              %decoded_lower1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to1 = arith.ori %decoded_lower0, %decoded_lower1 : vector<32xi8>
+              %decoded_upper1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to1 = arith.ori %decoded_upper0, %decoded_upper1 : vector<32xi8>
+              %decoded_in2 = arith.xori %decoded_index, %segment2 : vector<32xi8>
+              %decoded_out2 = arith.addi %decoded_in2, %all_but_sixteen : vector<32xi8>
+              %decoded_lower2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to2 = arith.ori %decoded_lower_to1, %decoded_lower2 : vector<32xi8>
+              %decoded_upper2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to2 = arith.ori %decoded_upper_to1, %decoded_upper2 : vector<32xi8>
+              %decoded_in3 = arith.xori %decoded_index, %segment3 : vector<32xi8>
+              %decoded_out3 = arith.addi %decoded_in3, %all_but_sixteen : vector<32xi8>
+              %decoded_lower3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to3 = arith.ori %decoded_lower_to2, %decoded_lower3 : vector<32xi8>
+              %decoded_upper3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to3 = arith.ori %decoded_upper_to2, %decoded_upper3 : vector<32xi8>
+              %decoded_in4 = arith.xori %decoded_index, %segment4 : vector<32xi8>
+              %decoded_out4 = arith.addi %decoded_in4, %all_but_sixteen : vector<32xi8>
+              %decoded_lower4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to4 = arith.ori %decoded_lower_to3, %decoded_lower4 : vector<32xi8>
+              %decoded_upper4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to4 = arith.ori %decoded_upper_to3, %decoded_upper4 : vector<32xi8>
+              %decoded_in5 = arith.xori %decoded_index, %segment5 : vector<32xi8>
+              %decoded_out5 = arith.addi %decoded_in5, %all_but_sixteen : vector<32xi8>
+              %decoded_lower5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to5 = arith.ori %decoded_lower_to4, %decoded_lower5 : vector<32xi8>
+              %decoded_upper5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to5 = arith.ori %decoded_upper_to4, %decoded_upper5 : vector<32xi8>
+              %decoded_in6 = arith.xori %decoded_index, %segment6 : vector<32xi8>
+              %decoded_out6 = arith.addi %decoded_in6, %all_but_sixteen : vector<32xi8>
+              %decoded_lower6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to6 = arith.ori %decoded_lower_to5, %decoded_lower6 : vector<32xi8>
+              %decoded_upper6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to6 = arith.ori %decoded_upper_to5, %decoded_upper6 : vector<32xi8>
+              %decoded_in7 = arith.xori %decoded_index, %segment7 : vector<32xi8>
+              %decoded_out7 = arith.addi %decoded_in7, %all_but_sixteen : vector<32xi8>
+              %decoded_lower7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to7 = arith.ori %decoded_lower_to6, %decoded_lower7 : vector<32xi8>
+              %decoded_upper7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to7 = arith.ori %decoded_upper_to6, %decoded_upper7 : vector<32xi8>
+              %decoded_sign = arith.andi %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_signed = arith.ori %decoded_upper_to7, %decoded_sign : vector<32xi8>
+              %decoded_is_nan = arith.cmpi eq, %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_lower_all = arith.select %decoded_is_nan, %nan_lower, %decoded_lower_to7 : vector<32xi1>, vector<32xi8>
+              %decoded_upper_all = arith.select %decoded_is_nan, %nan_upper, %decoded_signed : vector<32xi1>, vector<32xi8>
+              %decoded_words0 = vector.shuffle %decoded_lower_all, %decoded_upper_all [0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros0 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes0 = vector.shuffle %decoded_words0, %decoded_zeros0 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded0 = vector.bitcast %decoded_bytes0 : vector<32xi8> to vector<8xf32>
+              %decoded_words1 = vector.shuffle %decoded_lower_all, %decoded_upper_all [8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros1 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes1 = vector.shuffle %decoded_words1, %decoded_zeros1 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded1 = vector.bitcast %decoded_bytes1 : vector<32xi8> to vector<8xf32>
+              %decoded_words2 = vector.shuffle %decoded_lower_all, %decoded_upper_all [16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros2 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes2 = vector.shuffle %decoded_words2, %decoded_zeros2 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded2 = vector.bitcast %decoded_bytes2 : vector<32xi8> to vector<8xf32>
+              %decoded_words3 = vector.shuffle %decoded_lower_all, %decoded_upper_all [24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros3 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes3 = vector.shuffle %decoded_words3, %decoded_zeros3 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded3 = vector.bitcast %decoded_bytes3 : vector<32xi8> to vector<8xf32>
 
-          vector.store %decoded, %query_rows[%h, %d] : memref<16x528xf32>, vector<8xf32>
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          vector.store %decoded0, %query_rows[%h, %d0] : memref<16x528xf32>, vector<8xf32>
+
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          vector.store %decoded1, %query_rows[%h, %d1] : memref<16x528xf32>, vector<8xf32>
+
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          vector.store %decoded2, %query_rows[%h, %d2] : memref<16x528xf32>, vector<8xf32>
+
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          vector.store %decoded3, %query_rows[%h, %d3] : memref<16x528xf32>, vector<8xf32>
 
           }
         }
@@ -436,6 +753,7 @@ stream.executable private @attend_avx2 {
           %weight_rounded_rounding_carried = arith.addi %weight_rounded_rounding_bits, %weight_rounded_rounding_bias : vector<8xi32>
           %weight_rounded_rounding_is_nan = arith.cmpf uno, %weight0, %weight0 : vector<8xf32>
           %weight_rounded_rounding = arith.select %weight_rounded_rounding_is_nan, %weight_rounded_rounding_bits, %weight_rounded_rounding_carried : vector<8xi1>, vector<8xi32>
+
           %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
           %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
@@ -447,107 +765,255 @@ stream.executable private @attend_avx2 {
           vector.store %total, %totals[%item, %head] : memref<?x21xf32>, vector<8xf32>
         }
 
-        // Values: 4 heads x 3 vectors of columns in registers, summed key by key; a panel of
-        // columns serves the whole group. Where the panels do not come out even, the last one overlaps.
-        %panel = arith.constant 24 : index
-        %last_panel = arith.constant 488 : index
-        %heads_at_once = arith.constant 4 : index
+        // Values: some heads x 2 vectors of columns in registers, summed key by key; a panel of columns serves the
+        // whole group.
+        %panel = arith.constant 16 : index
         %terms = arith.divui %key_end, %c1 : index
-        scf.for %panel_start = %c0 to %nope step %panel {
-          %d0 = arith.minui %panel_start, %last_panel : index
+        scf.for %d0 = %c0 to %nope step %panel {
           %columns1 = arith.constant 8 : index
           %d1 = arith.addi %d0, %columns1 : index
-          %columns2 = arith.constant 16 : index
-          %d2 = arith.addi %d0, %columns2 : index
-          scf.for %h = %c0 to %group step %heads_at_once {
-            %head_place0 = arith.constant 0 : index
-            %h0 = arith.addi %h, %head_place0 : index
-            %head0 = arith.addi %first_head, %h0 : index
-            %head_place1 = arith.constant 1 : index
-            %h1 = arith.addi %h, %head_place1 : index
-            %head1 = arith.addi %first_head, %h1 : index
-            %head_place2 = arith.constant 2 : index
-            %h2 = arith.addi %h, %head_place2 : index
-            %head2 = arith.addi %first_head, %h2 : index
-            %head_place3 = arith.constant 3 : index
-            %h3 = arith.addi %h, %head_place3 : index
-            %head3 = arith.addi %first_head, %h3 : index
-            %sums:12 = scf.for %k = %c0 to %terms step %c1
-                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-              %value0 = vector.load %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
-              %value1 = vector.load %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
-              %value2 = vector.load %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
-              %weight0 = memref.load %scores[%k, %h0] : memref<258x16xf32>
-              %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
+          %h0 = arith.constant 0 : index
+          %head0 = arith.addi %first_head, %h0 : index
+          %h1 = arith.constant 1 : index
+          %head1 = arith.addi %first_head, %h1 : index
+          %h2 = arith.constant 2 : index
+          %head2 = arith.addi %first_head, %h2 : index
+          %h3 = arith.constant 3 : index
+          %head3 = arith.addi %first_head, %h3 : index
+          %h4 = arith.constant 4 : index
+          %head4 = arith.addi %first_head, %h4 : index
+          %h5 = arith.constant 5 : index
+          %head5 = arith.addi %first_head, %h5 : index
+          %sums0:12 = scf.for %k = %c0 to %terms step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+            %value0 = vector.load %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+            %value1 = vector.load %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+            %weight0 = memref.load %scores[%k, %h0] : memref<258x16xf32>
+            %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
             %next0 = math.fma %value0, %weight_lanes0, %sum0 : vector<8xf32>
 
             %next1 = math.fma %value1, %weight_lanes0, %sum1 : vector<8xf32>
 
-            %next2 = math.fma %value2, %weight_lanes0, %sum2 : vector<8xf32>
+            %weight1 = memref.load %scores[%k, %h1] : memref<258x16xf32>
+            %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
+            %next2 = math.fma %value0, %weight_lanes1, %sum2 : vector<8xf32>
 
-              %weight1 = memref.load %scores[%k, %h1] : memref<258x16xf32>
-              %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
-            %next3 = math.fma %value0, %weight_lanes1, %sum3 : vector<8xf32>
+            %next3 = math.fma %value1, %weight_lanes1, %sum3 : vector<8xf32>
 
-            %next4 = math.fma %value1, %weight_lanes1, %sum4 : vector<8xf32>
+            %weight2 = memref.load %scores[%k, %h2] : memref<258x16xf32>
+            %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
+            %next4 = math.fma %value0, %weight_lanes2, %sum4 : vector<8xf32>
 
-            %next5 = math.fma %value2, %weight_lanes1, %sum5 : vector<8xf32>
+            %next5 = math.fma %value1, %weight_lanes2, %sum5 : vector<8xf32>
 
-              %weight2 = memref.load %scores[%k, %h2] : memref<258x16xf32>
-              %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
-            %next6 = math.fma %value0, %weight_lanes2, %sum6 : vector<8xf32>
+            %weight3 = memref.load %scores[%k, %h3] : memref<258x16xf32>
+            %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
+            %next6 = math.fma %value0, %weight_lanes3, %sum6 : vector<8xf32>
 
-            %next7 = math.fma %value1, %weight_lanes2, %sum7 : vector<8xf32>
+            %next7 = math.fma %value1, %weight_lanes3, %sum7 : vector<8xf32>
 
-            %next8 = math.fma %value2, %weight_lanes2, %sum8 : vector<8xf32>
+            %weight4 = memref.load %scores[%k, %h4] : memref<258x16xf32>
+            %weight_lanes4 = vector.broadcast %weight4 : f32 to vector<8xf32>
+            %next8 = math.fma %value0, %weight_lanes4, %sum8 : vector<8xf32>
 
-              %weight3 = memref.load %scores[%k, %h3] : memref<258x16xf32>
-              %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
-            %next9 = math.fma %value0, %weight_lanes3, %sum9 : vector<8xf32>
+            %next9 = math.fma %value1, %weight_lanes4, %sum9 : vector<8xf32>
 
-            %next10 = math.fma %value1, %weight_lanes3, %sum10 : vector<8xf32>
+            %weight5 = memref.load %scores[%k, %h5] : memref<258x16xf32>
+            %weight_lanes5 = vector.broadcast %weight5 : f32 to vector<8xf32>
+            %next10 = math.fma %value0, %weight_lanes5, %sum10 : vector<8xf32>
 
-            %next11 = math.fma %value2, %weight_lanes3, %sum11 : vector<8xf32>
+            %next11 = math.fma %value1, %weight_lanes5, %sum11 : vector<8xf32>
 
-              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
-            }
-            %descaled0_0 = arith.mulf %sums#0, %descale_lanes : vector<8xf32>
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+          }
+            %descaled0_0 = arith.mulf %sums0#0, %descale_lanes : vector<8xf32>
             vector.store %descaled0_0, %values[%item, %head0, %d0] : memref<?x21x512xf32>, vector<8xf32>
 
-            %descaled0_1 = arith.mulf %sums#1, %descale_lanes : vector<8xf32>
+            %descaled0_1 = arith.mulf %sums0#1, %descale_lanes : vector<8xf32>
             vector.store %descaled0_1, %values[%item, %head0, %d1] : memref<?x21x512xf32>, vector<8xf32>
 
-            %descaled0_2 = arith.mulf %sums#2, %descale_lanes : vector<8xf32>
-            vector.store %descaled0_2, %values[%item, %head0, %d2] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled1_0 = arith.mulf %sums#3, %descale_lanes : vector<8xf32>
+            %descaled1_0 = arith.mulf %sums0#2, %descale_lanes : vector<8xf32>
             vector.store %descaled1_0, %values[%item, %head1, %d0] : memref<?x21x512xf32>, vector<8xf32>
 
-            %descaled1_1 = arith.mulf %sums#4, %descale_lanes : vector<8xf32>
+            %descaled1_1 = arith.mulf %sums0#3, %descale_lanes : vector<8xf32>
             vector.store %descaled1_1, %values[%item, %head1, %d1] : memref<?x21x512xf32>, vector<8xf32>
 
-            %descaled1_2 = arith.mulf %sums#5, %descale_lanes : vector<8xf32>
-            vector.store %descaled1_2, %values[%item, %head1, %d2] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled2_0 = arith.mulf %sums#6, %descale_lanes : vector<8xf32>
+            %descaled2_0 = arith.mulf %sums0#4, %descale_lanes : vector<8xf32>
             vector.store %descaled2_0, %values[%item, %head2, %d0] : memref<?x21x512xf32>, vector<8xf32>
 
-            %descaled2_1 = arith.mulf %sums#7, %descale_lanes : vector<8xf32>
+            %descaled2_1 = arith.mulf %sums0#5, %descale_lanes : vector<8xf32>
             vector.store %descaled2_1, %values[%item, %head2, %d1] : memref<?x21x512xf32>, vector<8xf32>
 
-            %descaled2_2 = arith.mulf %sums#8, %descale_lanes : vector<8xf32>
-            vector.store %descaled2_2, %values[%item, %head2, %d2] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled3_0 = arith.mulf %sums#9, %descale_lanes : vector<8xf32>
+            %descaled3_0 = arith.mulf %sums0#6, %descale_lanes : vector<8xf32>
             vector.store %descaled3_0, %values[%item, %head3, %d0] : memref<?x21x512xf32>, vector<8xf32>
 
-            %descaled3_1 = arith.mulf %sums#10, %descale_lanes : vector<8xf32>
+            %descaled3_1 = arith.mulf %sums0#7, %descale_lanes : vector<8xf32>
             vector.store %descaled3_1, %values[%item, %head3, %d1] : memref<?x21x512xf32>, vector<8xf32>
 
-            %descaled3_2 = arith.mulf %sums#11, %descale_lanes : vector<8xf32>
-            vector.store %descaled3_2, %values[%item, %head3, %d2] : memref<?x21x512xf32>, vector<8xf32>
+            %descaled4_0 = arith.mulf %sums0#8, %descale_lanes : vector<8xf32>
+            vector.store %descaled4_0, %values[%item, %head4, %d0] : memref<?x21x512xf32>, vector<8xf32>
 
+            %descaled4_1 = arith.mulf %sums0#9, %descale_lanes : vector<8xf32>
+            vector.store %descaled4_1, %values[%item, %head4, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled5_0 = arith.mulf %sums0#10, %descale_lanes : vector<8xf32>
+            vector.store %descaled5_0, %values[%item, %head5, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled5_1 = arith.mulf %sums0#11, %descale_lanes : vector<8xf32>
+            vector.store %descaled5_1, %values[%item, %head5, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+          %h6 = arith.constant 6 : index
+          %head6 = arith.addi %first_head, %h6 : index
+          %h7 = arith.constant 7 : index
+          %head7 = arith.addi %first_head, %h7 : index
+          %h8 = arith.constant 8 : index
+          %head8 = arith.addi %first_head, %h8 : index
+          %h9 = arith.constant 9 : index
+          %head9 = arith.addi %first_head, %h9 : index
+          %h10 = arith.constant 10 : index
+          %head10 = arith.addi %first_head, %h10 : index
+          %h11 = arith.constant 11 : index
+          %head11 = arith.addi %first_head, %h11 : index
+          %sums1:12 = scf.for %k = %c0 to %terms step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+            %value0 = vector.load %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+            %value1 = vector.load %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+            %weight6 = memref.load %scores[%k, %h6] : memref<258x16xf32>
+            %weight_lanes6 = vector.broadcast %weight6 : f32 to vector<8xf32>
+            %next0 = math.fma %value0, %weight_lanes6, %sum0 : vector<8xf32>
+
+            %next1 = math.fma %value1, %weight_lanes6, %sum1 : vector<8xf32>
+
+            %weight7 = memref.load %scores[%k, %h7] : memref<258x16xf32>
+            %weight_lanes7 = vector.broadcast %weight7 : f32 to vector<8xf32>
+            %next2 = math.fma %value0, %weight_lanes7, %sum2 : vector<8xf32>
+
+            %next3 = math.fma %value1, %weight_lanes7, %sum3 : vector<8xf32>
+
+            %weight8 = memref.load %scores[%k, %h8] : memref<258x16xf32>
+            %weight_lanes8 = vector.broadcast %weight8 : f32 to vector<8xf32>
+            %next4 = math.fma %value0, %weight_lanes8, %sum4 : vector<8xf32>
+
+            %next5 = math.fma %value1, %weight_lanes8, %sum5 : vector<8xf32>
+
+            %weight9 = memref.load %scores[%k, %h9] : memref<258x16xf32>
+            %weight_lanes9 = vector.broadcast %weight9 : f32 to vector<8xf32>
+            %next6 = math.fma %value0, %weight_lanes9, %sum6 : vector<8xf32>
+
+            %next7 = math.fma %value1, %weight_lanes9, %sum7 : vector<8xf32>
+
+            %weight10 = memref.load %scores[%k, %h10] : memref<258x16xf32>
+            %weight_lanes10 = vector.broadcast %weight10 : f32 to vector<8xf32>
+            %next8 = math.fma %value0, %weight_lanes10, %sum8 : vector<8xf32>
+
+            %next9 = math.fma %value1, %weight_lanes10, %sum9 : vector<8xf32>
+
+            %weight11 = memref.load %scores[%k, %h11] : memref<258x16xf32>
+            %weight_lanes11 = vector.broadcast %weight11 : f32 to vector<8xf32>
+            %next10 = math.fma %value0, %weight_lanes11, %sum10 : vector<8xf32>
+
+            %next11 = math.fma %value1, %weight_lanes11, %sum11 : vector<8xf32>
+
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
           }
+            %descaled6_0 = arith.mulf %sums1#0, %descale_lanes : vector<8xf32>
+            vector.store %descaled6_0, %values[%item, %head6, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled6_1 = arith.mulf %sums1#1, %descale_lanes : vector<8xf32>
+            vector.store %descaled6_1, %values[%item, %head6, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled7_0 = arith.mulf %sums1#2, %descale_lanes : vector<8xf32>
+            vector.store %descaled7_0, %values[%item, %head7, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled7_1 = arith.mulf %sums1#3, %descale_lanes : vector<8xf32>
+            vector.store %descaled7_1, %values[%item, %head7, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled8_0 = arith.mulf %sums1#4, %descale_lanes : vector<8xf32>
+            vector.store %descaled8_0, %values[%item, %head8, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled8_1 = arith.mulf %sums1#5, %descale_lanes : vector<8xf32>
+            vector.store %descaled8_1, %values[%item, %head8, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled9_0 = arith.mulf %sums1#6, %descale_lanes : vector<8xf32>
+            vector.store %descaled9_0, %values[%item, %head9, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled9_1 = arith.mulf %sums1#7, %descale_lanes : vector<8xf32>
+            vector.store %descaled9_1, %values[%item, %head9, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled10_0 = arith.mulf %sums1#8, %descale_lanes : vector<8xf32>
+            vector.store %descaled10_0, %values[%item, %head10, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled10_1 = arith.mulf %sums1#9, %descale_lanes : vector<8xf32>
+            vector.store %descaled10_1, %values[%item, %head10, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled11_0 = arith.mulf %sums1#10, %descale_lanes : vector<8xf32>
+            vector.store %descaled11_0, %values[%item, %head11, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled11_1 = arith.mulf %sums1#11, %descale_lanes : vector<8xf32>
+            vector.store %descaled11_1, %values[%item, %head11, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+          %h12 = arith.constant 12 : index
+          %head12 = arith.addi %first_head, %h12 : index
+          %h13 = arith.constant 13 : index
+          %head13 = arith.addi %first_head, %h13 : index
+          %h14 = arith.constant 14 : index
+          %head14 = arith.addi %first_head, %h14 : index
+          %h15 = arith.constant 15 : index
+          %head15 = arith.addi %first_head, %h15 : index
+          %sums2:8 = scf.for %k = %c0 to %terms step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+            %value0 = vector.load %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+            %value1 = vector.load %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+            %weight12 = memref.load %scores[%k, %h12] : memref<258x16xf32>
+            %weight_lanes12 = vector.broadcast %weight12 : f32 to vector<8xf32>
+            %next0 = math.fma %value0, %weight_lanes12, %sum0 : vector<8xf32>
+
+            %next1 = math.fma %value1, %weight_lanes12, %sum1 : vector<8xf32>
+
+            %weight13 = memref.load %scores[%k, %h13] : memref<258x16xf32>
+            %weight_lanes13 = vector.broadcast %weight13 : f32 to vector<8xf32>
+            %next2 = math.fma %value0, %weight_lanes13, %sum2 : vector<8xf32>
+
+            %next3 = math.fma %value1, %weight_lanes13, %sum3 : vector<8xf32>
+
+            %weight14 = memref.load %scores[%k, %h14] : memref<258x16xf32>
+            %weight_lanes14 = vector.broadcast %weight14 : f32 to vector<8xf32>
+            %next4 = math.fma %value0, %weight_lanes14, %sum4 : vector<8xf32>
+
+            %next5 = math.fma %value1, %weight_lanes14, %sum5 : vector<8xf32>
+
+            %weight15 = memref.load %scores[%k, %h15] : memref<258x16xf32>
+            %weight_lanes15 = vector.broadcast %weight15 : f32 to vector<8xf32>
+            %next6 = math.fma %value0, %weight_lanes15, %sum6 : vector<8xf32>
+
+            %next7 = math.fma %value1, %weight_lanes15, %sum7 : vector<8xf32>
+
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+          }
+            %descaled12_0 = arith.mulf %sums2#0, %descale_lanes : vector<8xf32>
+            vector.store %descaled12_0, %values[%item, %head12, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled12_1 = arith.mulf %sums2#1, %descale_lanes : vector<8xf32>
+            vector.store %descaled12_1, %values[%item, %head12, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled13_0 = arith.mulf %sums2#2, %descale_lanes : vector<8xf32>
+            vector.store %descaled13_0, %values[%item, %head13, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled13_1 = arith.mulf %sums2#3, %descale_lanes : vector<8xf32>
+            vector.store %descaled13_1, %values[%item, %head13, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled14_0 = arith.mulf %sums2#4, %descale_lanes : vector<8xf32>
+            vector.store %descaled14_0, %values[%item, %head14, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled14_1 = arith.mulf %sums2#5, %descale_lanes : vector<8xf32>
+            vector.store %descaled14_1, %values[%item, %head14, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled15_0 = arith.mulf %sums2#6, %descale_lanes : vector<8xf32>
+            vector.store %descaled15_0, %values[%item, %head15, %d0] : memref<?x21x512xf32>, vector<8xf32>
+
+            %descaled15_1 = arith.mulf %sums2#7, %descale_lanes : vector<8xf32>
+            vector.store %descaled15_1, %values[%item, %head15, %d1] : memref<?x21x512xf32>, vector<8xf32>
+
         }
       }
       return
@@ -574,9 +1040,6 @@ func.func @attend(
   %minus_infinity = arith.constant 0xFF800000 : f32
   %infinity = arith.constant 0x7F800000 : f32
   %log2_e = arith.constant 1.44269504 : f32
-  // The 256 values of hifloat8: exact on every target, NaN codes included.
-  %code_table = arith.constant dense<[0x00000000, 0x34800000, 0x35000000, 0x35800000, 0x36000000, 0x36800000, 0x37000000, 0x37800000, 0x3F800000, 0x3F900000, 0x3FA00000, 0x3FB00000, 0x3FC00000, 0x3FD00000, 0x3FE00000, 0x3FF00000, 0x40000000, 0x40100000, 0x40200000, 0x40300000, 0x40400000, 0x40500000, 0x40600000, 0x40700000, 0x3F000000, 0x3F100000, 0x3F200000, 0x3F300000, 0x3F400000, 0x3F500000, 0x3F600000, 0x3F700000, 0x40800000, 0x40900000, 0x40A00000, 0x40B00000, 0x40C00000, 0x40D00000, 0x40E00000, 0x40F00000, 0x41000000, 0x41100000, 0x41200000, 0x41300000, 0x41400000, 0x41500000, 0x41600000, 0x41700000, 0x3E800000, 0x3E900000, 0x3EA00000, 0x3EB00000, 0x3EC00000, 0x3ED00000, 0x3EE00000, 0x3EF00000, 0x3E000000, 0x3E100000, 0x3E200000, 0x3E300000, 0x3E400000, 0x3E500000, 0x3E600000, 0x3E700000, 0x41800000, 0x41A00000, 0x41C00000, 0x41E00000, 0x42000000, 0x42200000, 0x42400000, 0x42600000, 0x42800000, 0x42A00000, 0x42C00000, 0x42E00000, 0x43000000, 0x43200000, 0x43400000, 0x43600000, 0x3D800000, 0x3DA00000, 0x3DC00000, 0x3DE00000, 0x3D000000, 0x3D200000, 0x3D400000, 0x3D600000, 0x3C800000, 0x3CA00000, 0x3CC00000, 0x3CE00000, 0x3C000000, 0x3C200000, 0x3C400000, 0x3C600000, 0x43800000, 0x43C00000, 0x44000000, 0x44400000, 0x44800000, 0x44C00000, 0x45000000, 0x45400000, 0x45800000, 0x45C00000, 0x46000000, 0x46400000, 0x46800000, 0x46C00000, 0x47000000, 0x7F800000, 0x3B800000, 0x3BC00000, 0x3B000000, 0x3B400000, 0x3A800000, 0x3AC00000, 0x3A000000, 0x3A400000, 0x39800000, 0x39C00000, 0x39000000, 0x39400000, 0x38800000, 0x38C00000, 0x38000000, 0x38400000, 0x7FC00000, 0xB4800000, 0xB5000000, 0xB5800000, 0xB6000000, 0xB6800000, 0xB7000000, 0xB7800000, 0xBF800000, 0xBF900000, 0xBFA00000, 0xBFB00000, 0xBFC00000, 0xBFD00000, 0xBFE00000, 0xBFF00000, 0xC0000000, 0xC0100000, 0xC0200000, 0xC0300000, 0xC0400000, 0xC0500000, 0xC0600000, 0xC0700000, 0xBF000000, 0xBF100000, 0xBF200000, 0xBF300000, 0xBF400000, 0xBF500000, 0xBF600000, 0xBF700000, 0xC0800000, 0xC0900000, 0xC0A00000, 0xC0B00000, 0xC0C00000, 0xC0D00000, 0xC0E00000, 0xC0F00000, 0xC1000000, 0xC1100000, 0xC1200000, 0xC1300000, 0xC1400000, 0xC1500000, 0xC1600000, 0xC1700000, 0xBE800000, 0xBE900000, 0xBEA00000, 0xBEB00000, 0xBEC00000, 0xBED00000, 0xBEE00000, 0xBEF00000, 0xBE000000, 0xBE100000, 0xBE200000, 0xBE300000, 0xBE400000, 0xBE500000, 0xBE600000, 0xBE700000, 0xC1800000, 0xC1A00000, 0xC1C00000, 0xC1E00000, 0xC2000000, 0xC2200000, 0xC2400000, 0xC2600000, 0xC2800000, 0xC2A00000, 0xC2C00000, 0xC2E00000, 0xC3000000, 0xC3200000, 0xC3400000, 0xC3600000, 0xBD800000, 0xBDA00000, 0xBDC00000, 0xBDE00000, 0xBD000000, 0xBD200000, 0xBD400000, 0xBD600000, 0xBC800000, 0xBCA00000, 0xBCC00000, 0xBCE00000, 0xBC000000, 0xBC200000, 0xBC400000, 0xBC600000, 0xC3800000, 0xC3C00000, 0xC4000000, 0xC4400000, 0xC4800000, 0xC4C00000, 0xC5000000, 0xC5400000, 0xC5800000, 0xC5C00000, 0xC6000000, 0xC6400000, 0xC6800000, 0xC6C00000, 0xC7000000, 0xFF800000, 0xBB800000, 0xBBC00000, 0xBB000000, 0xBB400000, 0xBA800000, 0xBAC00000, 0xBA000000, 0xBA400000, 0xB9800000, 0xB9C00000, 0xB9000000, 0xB9400000, 0xB8800000, 0xB8C00000, 0xB8000000, 0xB8400000]> : tensor<256xf32>
-
   %count = tensor.dim %items, %c0 : !items
   %ori_cache = tensor.cast %ori_kv : !kv to !cache
 
@@ -675,10 +1138,10 @@ func.func @attend(
   %ori_cache_size = tensor.dim %ori_cache, %c0 : !cache
   %cmp_cache_size = tensor.dim %cmp_cache, %c0 : !cache
   %values, %maximum, %sum = flow.dispatch @attend_avx2::@items[%count](
-    %query_rows, %ori_cache, %cmp_cache, %item_parts, %item_descales, %code_table, %slots, %items,
+    %query_rows, %ori_cache, %cmp_cache, %item_parts, %item_descales, %slots, %items,
     %rows, %ori_cache_size, %cmp_cache_size, %count, %scale_log2_e
   ) : (
-    !query_rows{%rows}, !cache{%ori_cache_size}, !cache{%cmp_cache_size}, !item_parts{%count}, !per_item{%count}, tensor<256xf32>, !item_keys{%count}, !items{%count},
+    !query_rows{%rows}, !cache{%ori_cache_size}, !cache{%cmp_cache_size}, !item_parts{%count}, !per_item{%count}, !item_keys{%count}, !items{%count},
     index, index, index, index, f32
   ) -> (!partial{%count}, !per_head{%count}, !per_head{%count})
   return %values, %maximum, %sum : !partial, !per_head, !per_head

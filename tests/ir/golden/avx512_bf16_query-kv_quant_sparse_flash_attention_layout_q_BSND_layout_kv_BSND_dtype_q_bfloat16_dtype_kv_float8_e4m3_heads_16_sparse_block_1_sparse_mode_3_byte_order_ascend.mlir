@@ -46,8 +46,6 @@ stream.executable private @attend_avx512_bf16 {
   builtin.module {
     func.func @items(
       %query_binding: !stream.binding, %cache_binding: !stream.binding,
-      %table_binding: !stream.binding,
-
       %slots_binding: !stream.binding, %items_binding: !stream.binding,
       %rows: index, %cache_size: index,
       %count: index, %scale_log2_e: f32,
@@ -57,7 +55,6 @@ stream.executable private @attend_avx512_bf16 {
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
       %c4 = arith.constant 4 : index
-      %c8 = arith.constant 8 : index
       %lanes = arith.constant 16 : index
       %columns = arith.constant 288 : index
       %nope = arith.constant 512 : index
@@ -98,12 +95,21 @@ stream.executable private @attend_avx512_bf16 {
       %query_row = arith.index_cast %query_row_i32 : i32 to index
       %tile = arith.constant 128 : index
       %width = arith.constant 576 : index
+      %nan = arith.constant 0x7FC00000 : f32
       %rope_at = arith.constant 256 : index
       %scale_at = arith.constant 640 : index
       %query = stream.binding.subspan %query_binding[%c0] : !stream.binding -> memref<?x16x576xi16>{%rows}
       %cache = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x656xi8>{%cache_size}
       %cache_short = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x328xi16>{%cache_size}
-      %code_table = stream.binding.subspan %table_binding[%c0] : !stream.binding -> memref<256xf32>
+      %run = arith.constant 32 : index
+      %e4m3_magnitude = arith.constant dense<0x7F> : vector<16xi16>
+      %e4m3_sign = arith.constant dense<0x80> : vector<16xi16>
+      %e4m3_place = arith.constant dense<7> : vector<16xi16>
+      %e4m3_sign_place = arith.constant dense<8> : vector<16xi16>
+      %e4m3_factor = arith.constant dense<256.0> : vector<16xf32>
+      %e4m3_nan = arith.constant dense<480.0> : vector<16xf32>
+      %nans = arith.constant dense<0x7FC00000> : vector<16xf32>
+
       %score_factor = arith.addf %scale_log2_e, %zero : f32
       %score_factor_lanes = vector.broadcast %score_factor : f32 to vector<16xf32>
 
@@ -120,7 +126,41 @@ stream.executable private @attend_avx512_bf16 {
 
       // Gather and dequantise. A masked slot is zeros.
       %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x304xi32>
+      %ahead = arith.constant 4 : index
+      %last_slot = arith.constant 255 : index
       scf.for %k = %c0 to %key_end step %c1 {
+        // The rows lie anywhere in memory: ask for one some keys before it is needed.
+        %k_ahead = arith.addi %k, %ahead : index
+        %place_ahead = arith.minui %k_ahead, %last_slot : index
+        %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+        %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+        scf.if %attended_ahead {
+          %row_ahead = arith.index_cast %slot_ahead : i32 to index
+          %line0 = arith.constant 0 : index
+          memref.prefetch %cache[%row_ahead, %line0], read, locality<3>, data : memref<?x656xi8>
+          %line1 = arith.constant 64 : index
+          memref.prefetch %cache[%row_ahead, %line1], read, locality<3>, data : memref<?x656xi8>
+          %line2 = arith.constant 128 : index
+          memref.prefetch %cache[%row_ahead, %line2], read, locality<3>, data : memref<?x656xi8>
+          %line3 = arith.constant 192 : index
+          memref.prefetch %cache[%row_ahead, %line3], read, locality<3>, data : memref<?x656xi8>
+          %line4 = arith.constant 256 : index
+          memref.prefetch %cache[%row_ahead, %line4], read, locality<3>, data : memref<?x656xi8>
+          %line5 = arith.constant 320 : index
+          memref.prefetch %cache[%row_ahead, %line5], read, locality<3>, data : memref<?x656xi8>
+          %line6 = arith.constant 384 : index
+          memref.prefetch %cache[%row_ahead, %line6], read, locality<3>, data : memref<?x656xi8>
+          %line7 = arith.constant 448 : index
+          memref.prefetch %cache[%row_ahead, %line7], read, locality<3>, data : memref<?x656xi8>
+          %line8 = arith.constant 512 : index
+          memref.prefetch %cache[%row_ahead, %line8], read, locality<3>, data : memref<?x656xi8>
+          %line9 = arith.constant 576 : index
+          memref.prefetch %cache[%row_ahead, %line9], read, locality<3>, data : memref<?x656xi8>
+          %line10 = arith.constant 640 : index
+          memref.prefetch %cache[%row_ahead, %line10], read, locality<3>, data : memref<?x656xi8>
+          %last_line = arith.constant 655 : index
+          memref.prefetch %cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x656xi8>
+        }
         %in_block = arith.cmpi ult, %k, %key_block : index
         %slot_place = arith.select %in_block, %k, %c0 : index
         %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
@@ -133,24 +173,65 @@ stream.executable private @attend_avx512_bf16 {
             %scale_column = arith.addi %scale_at, %scale_offset : index
             %scale_bytes = vector.load %cache[%row, %scale_column] : memref<?x656xi8>, vector<4xi8>
             %scale_vector = vector.bitcast %scale_bytes : vector<4xi8> to vector<1xf32>
-            %tile_scale = vector.extract %scale_vector[0] : f32 from vector<1xf32>
+            %stored_scale = vector.extract %scale_vector[0] : f32 from vector<1xf32>
+            // Whatever the payload of a NaN is, from here on it is the one that rounding keeps.
+            %scale_is_nan = arith.cmpf uno, %stored_scale, %stored_scale : f32
+            %tile_scale = arith.select %scale_is_nan, %nan, %stored_scale : f32
             %tile_scale_lanes = vector.broadcast %tile_scale : f32 to vector<16xf32>
             %tile_start = arith.muli %t, %tile : index
             %tile_end = arith.addi %tile_start, %tile : index
-            scf.for %d = %tile_start to %tile_end step %lanes {
-              %codes = vector.load %cache[%row, %d] : memref<?x656xi8>, vector<16xi8>
-              %code_indices = arith.extui %codes : vector<16xi8> to vector<16xi32>
-              %all_lanes = arith.constant dense<true> : vector<16xi1>
-              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
-                : memref<256xf32>, vector<16xi32>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+            scf.for %d = %tile_start to %tile_end step %run {
+              %decoded_offset0 = arith.constant 0 : index
+              %decoded_place0 = arith.addi %d, %decoded_offset0 : index
+              %decoded_codes0 = vector.load %cache[%row, %decoded_place0] : memref<?x656xi8>, vector<16xi8>
+              %decoded0_words = arith.extui %decoded_codes0 : vector<16xi8> to vector<16xi16>
+              %decoded0_magnitude = arith.andi %decoded0_words, %e4m3_magnitude : vector<16xi16>
+              %decoded0_placed = arith.shli %decoded0_magnitude, %e4m3_place : vector<16xi16>
+              %decoded0_sign = arith.andi %decoded0_words, %e4m3_sign : vector<16xi16>
+              %decoded0_sign_placed = arith.shli %decoded0_sign, %e4m3_sign_place : vector<16xi16>
+              %decoded0_bits = arith.ori %decoded0_placed, %decoded0_sign_placed : vector<16xi16>
+              %decoded0_half = vector.bitcast %decoded0_bits : vector<16xi16> to vector<16xf16>
+              %decoded0_small = arith.extf %decoded0_half : vector<16xf16> to vector<16xf32>
+              %decoded0_any = arith.mulf %decoded0_small, %e4m3_factor : vector<16xf32>
+              %decoded0_size = math.absf %decoded0_any : vector<16xf32>
+              %decoded0_is_nan = arith.cmpf oeq, %decoded0_size, %e4m3_nan : vector<16xf32>
+              %decoded0 = arith.select %decoded0_is_nan, %nans, %decoded0_any : vector<16xi1>, vector<16xf32>
+              %decoded_offset1 = arith.constant 16 : index
+              %decoded_place1 = arith.addi %d, %decoded_offset1 : index
+              %decoded_codes1 = vector.load %cache[%row, %decoded_place1] : memref<?x656xi8>, vector<16xi8>
+              %decoded1_words = arith.extui %decoded_codes1 : vector<16xi8> to vector<16xi16>
+              %decoded1_magnitude = arith.andi %decoded1_words, %e4m3_magnitude : vector<16xi16>
+              %decoded1_placed = arith.shli %decoded1_magnitude, %e4m3_place : vector<16xi16>
+              %decoded1_sign = arith.andi %decoded1_words, %e4m3_sign : vector<16xi16>
+              %decoded1_sign_placed = arith.shli %decoded1_sign, %e4m3_sign_place : vector<16xi16>
+              %decoded1_bits = arith.ori %decoded1_placed, %decoded1_sign_placed : vector<16xi16>
+              %decoded1_half = vector.bitcast %decoded1_bits : vector<16xi16> to vector<16xf16>
+              %decoded1_small = arith.extf %decoded1_half : vector<16xf16> to vector<16xf32>
+              %decoded1_any = arith.mulf %decoded1_small, %e4m3_factor : vector<16xf32>
+              %decoded1_size = math.absf %decoded1_any : vector<16xf32>
+              %decoded1_is_nan = arith.cmpf oeq, %decoded1_size, %e4m3_nan : vector<16xf32>
+              %decoded1 = arith.select %decoded1_is_nan, %nans, %decoded1_any : vector<16xi1>, vector<16xf32>
 
-              %scaled = arith.mulf %decoded, %tile_scale_lanes : vector<16xf32>
-          %scaled_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%scaled) : (vector<16xf32>) -> vector<16xbf16>
-          %scaled_short = vector.bitcast %scaled_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+              %scaled0 = arith.mulf %decoded0, %tile_scale_lanes : vector<16xf32>
+              %offset0 = arith.constant 0 : index
+              %d0 = arith.addi %d, %offset0 : index
+          %scaled0_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%scaled0) : (vector<16xf32>) -> vector<16xbf16>
+          %scaled0_short = vector.bitcast %scaled0_short_bfloat16 : vector<16xbf16> to vector<16xi16>
 
-          %scaled_short_pairs = vector.bitcast %scaled_short : vector<16xi16> to vector<8xi32>
-          %scaled_short_column = arith.divui %d, %c2 : index
-          vector.store %scaled_short_pairs, %keys[%k, %scaled_short_column] : memref<256x304xi32>, vector<8xi32>
+          %scaled0_short_pairs = vector.bitcast %scaled0_short : vector<16xi16> to vector<8xi32>
+          %scaled0_short_column = arith.divui %d0, %c2 : index
+          vector.store %scaled0_short_pairs, %keys[%k, %scaled0_short_column] : memref<256x304xi32>, vector<8xi32>
+
+
+              %scaled1 = arith.mulf %decoded1, %tile_scale_lanes : vector<16xf32>
+              %offset1 = arith.constant 16 : index
+              %d1 = arith.addi %d, %offset1 : index
+          %scaled1_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%scaled1) : (vector<16xf32>) -> vector<16xbf16>
+          %scaled1_short = vector.bitcast %scaled1_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %scaled1_short_pairs = vector.bitcast %scaled1_short : vector<16xi16> to vector<8xi32>
+          %scaled1_short_column = arith.divui %d1, %c2 : index
+          vector.store %scaled1_short_pairs, %keys[%k, %scaled1_short_column] : memref<256x304xi32>, vector<8xi32>
 
 
             }
@@ -741,47 +822,35 @@ stream.executable private @attend_avx512_bf16 {
           vector.store %total, %totals[%item, %head] : memref<?x16xf32>, vector<16xf32>
         }
 
-        // Values: 8 heads x 2 vectors of columns in registers, summed key by key; a panel of
-        // columns serves the whole group. Where the panels do not come out even, the last one overlaps.
+        // Values: some heads x 2 vectors of columns in registers, summed key by key; a panel of columns serves the
+        // whole group.
         %panel = arith.constant 32 : index
-        %last_panel = arith.constant 480 : index
-        %heads_at_once = arith.constant 8 : index
         %terms = arith.divui %key_end, %c2 : index
-        scf.for %panel_start = %c0 to %nope step %panel {
-          %d0 = arith.minui %panel_start, %last_panel : index
+        scf.for %d0 = %c0 to %nope step %panel {
           %columns1 = arith.constant 16 : index
           %d1 = arith.addi %d0, %columns1 : index
-          scf.for %h = %c0 to %group step %heads_at_once {
-            %head_place0 = arith.constant 0 : index
-            %h0 = arith.addi %h, %head_place0 : index
-            %head0 = arith.addi %first_head, %h0 : index
-            %head_place1 = arith.constant 1 : index
-            %h1 = arith.addi %h, %head_place1 : index
-            %head1 = arith.addi %first_head, %h1 : index
-            %head_place2 = arith.constant 2 : index
-            %h2 = arith.addi %h, %head_place2 : index
-            %head2 = arith.addi %first_head, %h2 : index
-            %head_place3 = arith.constant 3 : index
-            %h3 = arith.addi %h, %head_place3 : index
-            %head3 = arith.addi %first_head, %h3 : index
-            %head_place4 = arith.constant 4 : index
-            %h4 = arith.addi %h, %head_place4 : index
-            %head4 = arith.addi %first_head, %h4 : index
-            %head_place5 = arith.constant 5 : index
-            %h5 = arith.addi %h, %head_place5 : index
-            %head5 = arith.addi %first_head, %h5 : index
-            %head_place6 = arith.constant 6 : index
-            %h6 = arith.addi %h, %head_place6 : index
-            %head6 = arith.addi %first_head, %h6 : index
-            %head_place7 = arith.constant 7 : index
-            %h7 = arith.addi %h, %head_place7 : index
-            %head7 = arith.addi %first_head, %h7 : index
-            %sums:16 = scf.for %k = %c0 to %terms step %c1
-                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
-              %value0 = vector.load %paired[%k, %d0] : memref<128x528xi32>, vector<16xi32>
-              %value1 = vector.load %paired[%k, %d1] : memref<128x528xi32>, vector<16xi32>
-              %weight0 = memref.load %weights[%k, %h0] : memref<128x16xi32>
-              %weight_lanes0 = vector.broadcast %weight0 : i32 to vector<16xi32>
+          %h0 = arith.constant 0 : index
+          %head0 = arith.addi %first_head, %h0 : index
+          %h1 = arith.constant 1 : index
+          %head1 = arith.addi %first_head, %h1 : index
+          %h2 = arith.constant 2 : index
+          %head2 = arith.addi %first_head, %h2 : index
+          %h3 = arith.constant 3 : index
+          %head3 = arith.addi %first_head, %h3 : index
+          %h4 = arith.constant 4 : index
+          %head4 = arith.addi %first_head, %h4 : index
+          %h5 = arith.constant 5 : index
+          %head5 = arith.addi %first_head, %h5 : index
+          %h6 = arith.constant 6 : index
+          %head6 = arith.addi %first_head, %h6 : index
+          %h7 = arith.constant 7 : index
+          %head7 = arith.addi %first_head, %h7 : index
+          %sums0:16 = scf.for %k = %c0 to %terms step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+            %value0 = vector.load %paired[%k, %d0] : memref<128x528xi32>, vector<16xi32>
+            %value1 = vector.load %paired[%k, %d1] : memref<128x528xi32>, vector<16xi32>
+            %weight0 = memref.load %weights[%k, %h0] : memref<128x16xi32>
+            %weight_lanes0 = vector.broadcast %weight0 : i32 to vector<16xi32>
             %next0_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next0_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
             %next0 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum0, %next0_a, %next0_b)
@@ -792,8 +861,8 @@ stream.executable private @attend_avx512_bf16 {
             %next1 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum1, %next1_a, %next1_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-              %weight1 = memref.load %weights[%k, %h1] : memref<128x16xi32>
-              %weight_lanes1 = vector.broadcast %weight1 : i32 to vector<16xi32>
+            %weight1 = memref.load %weights[%k, %h1] : memref<128x16xi32>
+            %weight_lanes1 = vector.broadcast %weight1 : i32 to vector<16xi32>
             %next2_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next2_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
             %next2 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum2, %next2_a, %next2_b)
@@ -804,8 +873,8 @@ stream.executable private @attend_avx512_bf16 {
             %next3 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum3, %next3_a, %next3_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-              %weight2 = memref.load %weights[%k, %h2] : memref<128x16xi32>
-              %weight_lanes2 = vector.broadcast %weight2 : i32 to vector<16xi32>
+            %weight2 = memref.load %weights[%k, %h2] : memref<128x16xi32>
+            %weight_lanes2 = vector.broadcast %weight2 : i32 to vector<16xi32>
             %next4_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next4_b = vector.bitcast %weight_lanes2 : vector<16xi32> to vector<32xbf16>
             %next4 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum4, %next4_a, %next4_b)
@@ -816,8 +885,8 @@ stream.executable private @attend_avx512_bf16 {
             %next5 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum5, %next5_a, %next5_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-              %weight3 = memref.load %weights[%k, %h3] : memref<128x16xi32>
-              %weight_lanes3 = vector.broadcast %weight3 : i32 to vector<16xi32>
+            %weight3 = memref.load %weights[%k, %h3] : memref<128x16xi32>
+            %weight_lanes3 = vector.broadcast %weight3 : i32 to vector<16xi32>
             %next6_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next6_b = vector.bitcast %weight_lanes3 : vector<16xi32> to vector<32xbf16>
             %next6 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum6, %next6_a, %next6_b)
@@ -828,8 +897,8 @@ stream.executable private @attend_avx512_bf16 {
             %next7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum7, %next7_a, %next7_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-              %weight4 = memref.load %weights[%k, %h4] : memref<128x16xi32>
-              %weight_lanes4 = vector.broadcast %weight4 : i32 to vector<16xi32>
+            %weight4 = memref.load %weights[%k, %h4] : memref<128x16xi32>
+            %weight_lanes4 = vector.broadcast %weight4 : i32 to vector<16xi32>
             %next8_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next8_b = vector.bitcast %weight_lanes4 : vector<16xi32> to vector<32xbf16>
             %next8 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum8, %next8_a, %next8_b)
@@ -840,8 +909,8 @@ stream.executable private @attend_avx512_bf16 {
             %next9 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum9, %next9_a, %next9_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-              %weight5 = memref.load %weights[%k, %h5] : memref<128x16xi32>
-              %weight_lanes5 = vector.broadcast %weight5 : i32 to vector<16xi32>
+            %weight5 = memref.load %weights[%k, %h5] : memref<128x16xi32>
+            %weight_lanes5 = vector.broadcast %weight5 : i32 to vector<16xi32>
             %next10_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next10_b = vector.bitcast %weight_lanes5 : vector<16xi32> to vector<32xbf16>
             %next10 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum10, %next10_a, %next10_b)
@@ -852,8 +921,8 @@ stream.executable private @attend_avx512_bf16 {
             %next11 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum11, %next11_a, %next11_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-              %weight6 = memref.load %weights[%k, %h6] : memref<128x16xi32>
-              %weight_lanes6 = vector.broadcast %weight6 : i32 to vector<16xi32>
+            %weight6 = memref.load %weights[%k, %h6] : memref<128x16xi32>
+            %weight_lanes6 = vector.broadcast %weight6 : i32 to vector<16xi32>
             %next12_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next12_b = vector.bitcast %weight_lanes6 : vector<16xi32> to vector<32xbf16>
             %next12 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum12, %next12_a, %next12_b)
@@ -864,8 +933,8 @@ stream.executable private @attend_avx512_bf16 {
             %next13 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum13, %next13_a, %next13_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-              %weight7 = memref.load %weights[%k, %h7] : memref<128x16xi32>
-              %weight_lanes7 = vector.broadcast %weight7 : i32 to vector<16xi32>
+            %weight7 = memref.load %weights[%k, %h7] : memref<128x16xi32>
+            %weight_lanes7 = vector.broadcast %weight7 : i32 to vector<16xi32>
             %next14_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next14_b = vector.bitcast %weight_lanes7 : vector<16xi32> to vector<32xbf16>
             %next14 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum14, %next14_a, %next14_b)
@@ -876,41 +945,190 @@ stream.executable private @attend_avx512_bf16 {
             %next15 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum15, %next15_a, %next15_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
-            }
-            vector.store %sums#0, %values[%item, %head0, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#1, %values[%item, %head0, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#2, %values[%item, %head1, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#3, %values[%item, %head1, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#4, %values[%item, %head2, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#5, %values[%item, %head2, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#6, %values[%item, %head3, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#7, %values[%item, %head3, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#8, %values[%item, %head4, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#9, %values[%item, %head4, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#10, %values[%item, %head5, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#11, %values[%item, %head5, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#12, %values[%item, %head6, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#13, %values[%item, %head6, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#14, %values[%item, %head7, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums#15, %values[%item, %head7, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
           }
+            vector.store %sums0#0, %values[%item, %head0, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#1, %values[%item, %head0, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#2, %values[%item, %head1, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#3, %values[%item, %head1, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#4, %values[%item, %head2, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#5, %values[%item, %head2, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#6, %values[%item, %head3, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#7, %values[%item, %head3, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#8, %values[%item, %head4, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#9, %values[%item, %head4, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#10, %values[%item, %head5, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#11, %values[%item, %head5, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#12, %values[%item, %head6, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#13, %values[%item, %head6, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#14, %values[%item, %head7, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums0#15, %values[%item, %head7, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+          %h8 = arith.constant 8 : index
+          %head8 = arith.addi %first_head, %h8 : index
+          %h9 = arith.constant 9 : index
+          %head9 = arith.addi %first_head, %h9 : index
+          %h10 = arith.constant 10 : index
+          %head10 = arith.addi %first_head, %h10 : index
+          %h11 = arith.constant 11 : index
+          %head11 = arith.addi %first_head, %h11 : index
+          %h12 = arith.constant 12 : index
+          %head12 = arith.addi %first_head, %h12 : index
+          %h13 = arith.constant 13 : index
+          %head13 = arith.addi %first_head, %h13 : index
+          %h14 = arith.constant 14 : index
+          %head14 = arith.addi %first_head, %h14 : index
+          %h15 = arith.constant 15 : index
+          %head15 = arith.addi %first_head, %h15 : index
+          %sums1:16 = scf.for %k = %c0 to %terms step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+            %value0 = vector.load %paired[%k, %d0] : memref<128x528xi32>, vector<16xi32>
+            %value1 = vector.load %paired[%k, %d1] : memref<128x528xi32>, vector<16xi32>
+            %weight8 = memref.load %weights[%k, %h8] : memref<128x16xi32>
+            %weight_lanes8 = vector.broadcast %weight8 : i32 to vector<16xi32>
+            %next0_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next0_b = vector.bitcast %weight_lanes8 : vector<16xi32> to vector<32xbf16>
+            %next0 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum0, %next0_a, %next0_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next1_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next1_b = vector.bitcast %weight_lanes8 : vector<16xi32> to vector<32xbf16>
+            %next1 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum1, %next1_a, %next1_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %weight9 = memref.load %weights[%k, %h9] : memref<128x16xi32>
+            %weight_lanes9 = vector.broadcast %weight9 : i32 to vector<16xi32>
+            %next2_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next2_b = vector.bitcast %weight_lanes9 : vector<16xi32> to vector<32xbf16>
+            %next2 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum2, %next2_a, %next2_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next3_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next3_b = vector.bitcast %weight_lanes9 : vector<16xi32> to vector<32xbf16>
+            %next3 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum3, %next3_a, %next3_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %weight10 = memref.load %weights[%k, %h10] : memref<128x16xi32>
+            %weight_lanes10 = vector.broadcast %weight10 : i32 to vector<16xi32>
+            %next4_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next4_b = vector.bitcast %weight_lanes10 : vector<16xi32> to vector<32xbf16>
+            %next4 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum4, %next4_a, %next4_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next5_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next5_b = vector.bitcast %weight_lanes10 : vector<16xi32> to vector<32xbf16>
+            %next5 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum5, %next5_a, %next5_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %weight11 = memref.load %weights[%k, %h11] : memref<128x16xi32>
+            %weight_lanes11 = vector.broadcast %weight11 : i32 to vector<16xi32>
+            %next6_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next6_b = vector.bitcast %weight_lanes11 : vector<16xi32> to vector<32xbf16>
+            %next6 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum6, %next6_a, %next6_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next7_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next7_b = vector.bitcast %weight_lanes11 : vector<16xi32> to vector<32xbf16>
+            %next7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum7, %next7_a, %next7_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %weight12 = memref.load %weights[%k, %h12] : memref<128x16xi32>
+            %weight_lanes12 = vector.broadcast %weight12 : i32 to vector<16xi32>
+            %next8_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next8_b = vector.bitcast %weight_lanes12 : vector<16xi32> to vector<32xbf16>
+            %next8 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum8, %next8_a, %next8_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next9_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next9_b = vector.bitcast %weight_lanes12 : vector<16xi32> to vector<32xbf16>
+            %next9 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum9, %next9_a, %next9_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %weight13 = memref.load %weights[%k, %h13] : memref<128x16xi32>
+            %weight_lanes13 = vector.broadcast %weight13 : i32 to vector<16xi32>
+            %next10_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next10_b = vector.bitcast %weight_lanes13 : vector<16xi32> to vector<32xbf16>
+            %next10 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum10, %next10_a, %next10_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next11_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next11_b = vector.bitcast %weight_lanes13 : vector<16xi32> to vector<32xbf16>
+            %next11 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum11, %next11_a, %next11_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %weight14 = memref.load %weights[%k, %h14] : memref<128x16xi32>
+            %weight_lanes14 = vector.broadcast %weight14 : i32 to vector<16xi32>
+            %next12_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next12_b = vector.bitcast %weight_lanes14 : vector<16xi32> to vector<32xbf16>
+            %next12 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum12, %next12_a, %next12_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next13_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next13_b = vector.bitcast %weight_lanes14 : vector<16xi32> to vector<32xbf16>
+            %next13 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum13, %next13_a, %next13_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %weight15 = memref.load %weights[%k, %h15] : memref<128x16xi32>
+            %weight_lanes15 = vector.broadcast %weight15 : i32 to vector<16xi32>
+            %next14_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
+            %next14_b = vector.bitcast %weight_lanes15 : vector<16xi32> to vector<32xbf16>
+            %next14 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum14, %next14_a, %next14_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            %next15_a = vector.bitcast %value1 : vector<16xi32> to vector<32xbf16>
+            %next15_b = vector.bitcast %weight_lanes15 : vector<16xi32> to vector<32xbf16>
+            %next15 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum15, %next15_a, %next15_b)
+              : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
+
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
+          }
+            vector.store %sums1#0, %values[%item, %head8, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#1, %values[%item, %head8, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#2, %values[%item, %head9, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#3, %values[%item, %head9, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#4, %values[%item, %head10, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#5, %values[%item, %head10, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#6, %values[%item, %head11, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#7, %values[%item, %head11, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#8, %values[%item, %head12, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#9, %values[%item, %head12, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#10, %values[%item, %head13, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#11, %values[%item, %head13, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#12, %values[%item, %head14, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#13, %values[%item, %head14, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#14, %values[%item, %head15, %d0] : memref<?x16x512xf32>, vector<16xf32>
+
+            vector.store %sums1#15, %values[%item, %head15, %d1] : memref<?x16x512xf32>, vector<16xf32>
+
         }
       }
       return
@@ -934,9 +1152,6 @@ func.func @attend(
   %minus_infinity = arith.constant 0xFF800000 : f32
   %infinity = arith.constant 0x7F800000 : f32
   %log2_e = arith.constant 1.44269504 : f32
-  // The 256 values of float8_e4m3: exact on every target, NaN codes included.
-  %code_table = arith.constant dense<[0x00000000, 0x3B000000, 0x3B800000, 0x3BC00000, 0x3C000000, 0x3C200000, 0x3C400000, 0x3C600000, 0x3C800000, 0x3C900000, 0x3CA00000, 0x3CB00000, 0x3CC00000, 0x3CD00000, 0x3CE00000, 0x3CF00000, 0x3D000000, 0x3D100000, 0x3D200000, 0x3D300000, 0x3D400000, 0x3D500000, 0x3D600000, 0x3D700000, 0x3D800000, 0x3D900000, 0x3DA00000, 0x3DB00000, 0x3DC00000, 0x3DD00000, 0x3DE00000, 0x3DF00000, 0x3E000000, 0x3E100000, 0x3E200000, 0x3E300000, 0x3E400000, 0x3E500000, 0x3E600000, 0x3E700000, 0x3E800000, 0x3E900000, 0x3EA00000, 0x3EB00000, 0x3EC00000, 0x3ED00000, 0x3EE00000, 0x3EF00000, 0x3F000000, 0x3F100000, 0x3F200000, 0x3F300000, 0x3F400000, 0x3F500000, 0x3F600000, 0x3F700000, 0x3F800000, 0x3F900000, 0x3FA00000, 0x3FB00000, 0x3FC00000, 0x3FD00000, 0x3FE00000, 0x3FF00000, 0x40000000, 0x40100000, 0x40200000, 0x40300000, 0x40400000, 0x40500000, 0x40600000, 0x40700000, 0x40800000, 0x40900000, 0x40A00000, 0x40B00000, 0x40C00000, 0x40D00000, 0x40E00000, 0x40F00000, 0x41000000, 0x41100000, 0x41200000, 0x41300000, 0x41400000, 0x41500000, 0x41600000, 0x41700000, 0x41800000, 0x41900000, 0x41A00000, 0x41B00000, 0x41C00000, 0x41D00000, 0x41E00000, 0x41F00000, 0x42000000, 0x42100000, 0x42200000, 0x42300000, 0x42400000, 0x42500000, 0x42600000, 0x42700000, 0x42800000, 0x42900000, 0x42A00000, 0x42B00000, 0x42C00000, 0x42D00000, 0x42E00000, 0x42F00000, 0x43000000, 0x43100000, 0x43200000, 0x43300000, 0x43400000, 0x43500000, 0x43600000, 0x43700000, 0x43800000, 0x43900000, 0x43A00000, 0x43B00000, 0x43C00000, 0x43D00000, 0x43E00000, 0x7FC00000, 0x80000000, 0xBB000000, 0xBB800000, 0xBBC00000, 0xBC000000, 0xBC200000, 0xBC400000, 0xBC600000, 0xBC800000, 0xBC900000, 0xBCA00000, 0xBCB00000, 0xBCC00000, 0xBCD00000, 0xBCE00000, 0xBCF00000, 0xBD000000, 0xBD100000, 0xBD200000, 0xBD300000, 0xBD400000, 0xBD500000, 0xBD600000, 0xBD700000, 0xBD800000, 0xBD900000, 0xBDA00000, 0xBDB00000, 0xBDC00000, 0xBDD00000, 0xBDE00000, 0xBDF00000, 0xBE000000, 0xBE100000, 0xBE200000, 0xBE300000, 0xBE400000, 0xBE500000, 0xBE600000, 0xBE700000, 0xBE800000, 0xBE900000, 0xBEA00000, 0xBEB00000, 0xBEC00000, 0xBED00000, 0xBEE00000, 0xBEF00000, 0xBF000000, 0xBF100000, 0xBF200000, 0xBF300000, 0xBF400000, 0xBF500000, 0xBF600000, 0xBF700000, 0xBF800000, 0xBF900000, 0xBFA00000, 0xBFB00000, 0xBFC00000, 0xBFD00000, 0xBFE00000, 0xBFF00000, 0xC0000000, 0xC0100000, 0xC0200000, 0xC0300000, 0xC0400000, 0xC0500000, 0xC0600000, 0xC0700000, 0xC0800000, 0xC0900000, 0xC0A00000, 0xC0B00000, 0xC0C00000, 0xC0D00000, 0xC0E00000, 0xC0F00000, 0xC1000000, 0xC1100000, 0xC1200000, 0xC1300000, 0xC1400000, 0xC1500000, 0xC1600000, 0xC1700000, 0xC1800000, 0xC1900000, 0xC1A00000, 0xC1B00000, 0xC1C00000, 0xC1D00000, 0xC1E00000, 0xC1F00000, 0xC2000000, 0xC2100000, 0xC2200000, 0xC2300000, 0xC2400000, 0xC2500000, 0xC2600000, 0xC2700000, 0xC2800000, 0xC2900000, 0xC2A00000, 0xC2B00000, 0xC2C00000, 0xC2D00000, 0xC2E00000, 0xC2F00000, 0xC3000000, 0xC3100000, 0xC3200000, 0xC3300000, 0xC3400000, 0xC3500000, 0xC3600000, 0xC3700000, 0xC3800000, 0xC3900000, 0xC3A00000, 0xC3B00000, 0xC3C00000, 0xC3D00000, 0xC3E00000, 0xFFC00000]> : tensor<256xf32>
-
   %query_rows = tensor.collapse_shape %query [[0, 1], [2], [3]] : !query into !query_rows
   %indices_rows = tensor.collapse_shape %indices [[0, 1], [2]] : !indices into !indices_rows
   %cache = tensor.collapse_shape %key [[0, 1], [2]] : !key into !cache
@@ -1015,9 +1230,9 @@ func.func @attend(
   %rows = tensor.dim %query_rows, %c0 : !query_rows
   %scale_log2_e = arith.mulf %scale, %log2_e : f32
   %partial, %maximum, %sum = flow.dispatch @attend_avx512_bf16::@items[%count](
-    %query_rows, %cache, %code_table, %slots, %items, %rows, %cache_size, %count, %scale_log2_e
+    %query_rows, %cache, %slots, %items, %rows, %cache_size, %count, %scale_log2_e
   ) : (
-    !query_rows{%rows}, !cache{%cache_size}, tensor<256xf32>, !item_keys{%count}, !items{%count}, index, index, index, f32
+    !query_rows{%rows}, !cache{%cache_size}, !item_keys{%count}, !items{%count}, index, index, index, f32
   ) -> (!partial{%count}, !per_head{%count}, !per_head{%count})
   return %partial, %maximum, %sum : !partial, !per_head, !per_head
 }

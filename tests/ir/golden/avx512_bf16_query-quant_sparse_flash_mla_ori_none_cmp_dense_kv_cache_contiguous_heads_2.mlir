@@ -44,7 +44,7 @@ stream.executable private @attend_avx512_bf16 {
     func.func @items(
       %query_binding: !stream.binding,
       %cmp_cache_binding: !stream.binding,
-      %parts_binding: !stream.binding, %descales_binding: !stream.binding, %table_binding: !stream.binding,
+      %parts_binding: !stream.binding, %descales_binding: !stream.binding,
       %slots_binding: !stream.binding, %items_binding: !stream.binding,
       %rows: index,
       %cmp_cache_size: index,
@@ -56,7 +56,6 @@ stream.executable private @attend_avx512_bf16 {
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
       %c4 = arith.constant 4 : index
-      %c8 = arith.constant 8 : index
       %lanes = arith.constant 16 : index
       %columns = arith.constant 256 : index
       %nope = arith.constant 512 : index
@@ -99,7 +98,18 @@ stream.executable private @attend_avx512_bf16 {
       %cmp_cache = stream.binding.subspan %cmp_cache_binding[%c0] : !stream.binding -> memref<?x512xi8>{%cmp_cache_size}
       %item_parts = stream.binding.subspan %parts_binding[%c0] : !stream.binding -> memref<?xi32>{%count}
       %item_descales = stream.binding.subspan %descales_binding[%c0] : !stream.binding -> memref<?xf32>{%count}
-      %code_table = stream.binding.subspan %table_binding[%c0] : !stream.binding -> memref<256xf32>
+      %run = arith.constant 32 : index
+      %words0 = arith.constant dense<[0, 13440, 13568, 13696, 13824, 13952, 14080, 14208, 16256, 16272, 16288, 16304, 16320, 16336, 16352, 16368, 16384, 16400, 16416, 16432, 16448, 16464, 16480, 16496, 16128, 16144, 16160, 16176, 16192, 16208, 16224, 16240]> : vector<32xi16>
+      %words1 = arith.constant dense<[16512, 16528, 16544, 16560, 16576, 16592, 16608, 16624, 16640, 16656, 16672, 16688, 16704, 16720, 16736, 16752, 16000, 16016, 16032, 16048, 16064, 16080, 16096, 16112, 15872, 15888, 15904, 15920, 15936, 15952, 15968, 15984]> : vector<32xi16>
+      %words2 = arith.constant dense<[16768, 16800, 16832, 16864, 16896, 16928, 16960, 16992, 17024, 17056, 17088, 17120, 17152, 17184, 17216, 17248, 15744, 15776, 15808, 15840, 15616, 15648, 15680, 15712, 15488, 15520, 15552, 15584, 15360, 15392, 15424, 15456]> : vector<32xi16>
+      %words3 = arith.constant dense<[17280, 17344, 17408, 17472, 17536, 17600, 17664, 17728, 17792, 17856, 17920, 17984, 18048, 18112, 18176, 32640, 15232, 15296, 15104, 15168, 14976, 15040, 14848, 14912, 14720, 14784, 14592, 14656, 14464, 14528, 14336, 14400]> : vector<32xi16>
+      %upper_magnitudes = arith.constant dense<0x40> : vector<32xi16>
+      %code_sign = arith.constant dense<0x80> : vector<32xi16>
+      %code_sign_place = arith.constant dense<8> : vector<32xi16>
+      %code_nan = arith.constant dense<0x80> : vector<32xi16>
+      %nan_words = arith.constant dense<0x7FC0> : vector<32xi16>
+      %no_words = arith.constant dense<0> : vector<32xi16>
+
       %part = memref.load %item_parts[%item] : memref<?xi32>
       %in_cmp = arith.cmpi ne, %part, %zero_i32 : i32
       %descale = memref.load %item_descales[%item] : memref<?xf32>
@@ -120,7 +130,36 @@ stream.executable private @attend_avx512_bf16 {
 
       // Gather and dequantise. A masked slot is zeros.
       %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x272xi32>
+      %ahead = arith.constant 4 : index
+      %last_slot = arith.constant 255 : index
       scf.for %k = %c0 to %key_end step %c1 {
+        // The rows lie anywhere in memory: ask for one some keys before it is needed.
+        %k_ahead = arith.addi %k, %ahead : index
+        %place_ahead = arith.minui %k_ahead, %last_slot : index
+        %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+        %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+        scf.if %attended_ahead {
+          %row_ahead = arith.index_cast %slot_ahead : i32 to index
+          %line0 = arith.constant 0 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
+          %line1 = arith.constant 64 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line1], read, locality<3>, data : memref<?x512xi8>
+          %line2 = arith.constant 128 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line2], read, locality<3>, data : memref<?x512xi8>
+          %line3 = arith.constant 192 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line3], read, locality<3>, data : memref<?x512xi8>
+          %line4 = arith.constant 256 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line4], read, locality<3>, data : memref<?x512xi8>
+          %line5 = arith.constant 320 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line5], read, locality<3>, data : memref<?x512xi8>
+          %line6 = arith.constant 384 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line6], read, locality<3>, data : memref<?x512xi8>
+          %line7 = arith.constant 448 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line7], read, locality<3>, data : memref<?x512xi8>
+          %last_line = arith.constant 511 : index
+          memref.prefetch %cmp_cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x512xi8>
+
+        }
         %in_block = arith.cmpi ult, %k, %key_block : index
         %slot_place = arith.select %in_block, %k, %c0 : index
         %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
@@ -128,19 +167,50 @@ stream.executable private @attend_avx512_bf16 {
         %attended = arith.cmpi sge, %slot, %zero_i32 : i32
         scf.if %attended {
           %row = arith.index_cast %slot : i32 to index
-          scf.for %d = %c0 to %nope step %lanes {
-            %codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<16xi8>
-              %code_indices = arith.extui %codes : vector<16xi8> to vector<16xi32>
-              %all_lanes = arith.constant dense<true> : vector<16xi1>
-              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
-                : memref<256xf32>, vector<16xi32>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+          scf.for %d = %c0 to %nope step %run {
+              %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.extui %decoded_codes : vector<32xi8> to vector<32xi16>
+              %decoded_lower = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words0, %decoded_index, %words1)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words2, %decoded_index, %words3)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper_bit = arith.andi %decoded_index, %upper_magnitudes : vector<32xi16>
+              %decoded_is_upper = arith.cmpi ne, %decoded_upper_bit, %no_words : vector<32xi16>
+              %decoded_magnitude = arith.select %decoded_is_upper, %decoded_upper, %decoded_lower : vector<32xi1>, vector<32xi16>
+              %decoded_sign = arith.andi %decoded_index, %code_sign : vector<32xi16>
+              %decoded_sign_placed = arith.shli %decoded_sign, %code_sign_place : vector<32xi16>
+              %decoded_signed = arith.ori %decoded_magnitude, %decoded_sign_placed : vector<32xi16>
+              %decoded_is_nan = arith.cmpi eq, %decoded_index, %code_nan : vector<32xi16>
+              %decoded_all = arith.select %decoded_is_nan, %nan_words, %decoded_signed : vector<32xi1>, vector<32xi16>
+              %decoded_part0 = vector.shuffle %decoded_all, %decoded_all [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] : vector<32xi16>, vector<32xi16>
+              %decoded_wide0 = arith.extui %decoded_part0 : vector<16xi16> to vector<16xi32>
+              %decoded_bits0 = arith.shli %decoded_wide0, %sixteens : vector<16xi32>
+              %decoded0 = vector.bitcast %decoded_bits0 : vector<16xi32> to vector<16xf32>
+              %decoded_part1 = vector.shuffle %decoded_all, %decoded_all [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31] : vector<32xi16>, vector<32xi16>
+              %decoded_wide1 = arith.extui %decoded_part1 : vector<16xi16> to vector<16xi32>
+              %decoded_bits1 = arith.shli %decoded_wide1, %sixteens : vector<16xi32>
+              %decoded1 = vector.bitcast %decoded_bits1 : vector<16xi32> to vector<16xf32>
 
-          %decoded_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded) : (vector<16xf32>) -> vector<16xbf16>
-          %decoded_short = vector.bitcast %decoded_short_bfloat16 : vector<16xbf16> to vector<16xi16>
 
-          %decoded_short_pairs = vector.bitcast %decoded_short : vector<16xi16> to vector<8xi32>
-          %decoded_short_column = arith.divui %d, %c2 : index
-          vector.store %decoded_short_pairs, %keys[%k, %decoded_short_column] : memref<256x272xi32>, vector<8xi32>
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          %decoded0_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded0) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded0_short = vector.bitcast %decoded0_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded0_short_pairs = vector.bitcast %decoded0_short : vector<16xi16> to vector<8xi32>
+          %decoded0_short_column = arith.divui %d0, %c2 : index
+          vector.store %decoded0_short_pairs, %keys[%k, %decoded0_short_column] : memref<256x272xi32>, vector<8xi32>
+
+
+
+            %offset1 = arith.constant 16 : index
+            %d1 = arith.addi %d, %offset1 : index
+          %decoded1_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded1) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded1_short = vector.bitcast %decoded1_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded1_short_pairs = vector.bitcast %decoded1_short : vector<16xi16> to vector<8xi32>
+          %decoded1_short_column = arith.divui %d1, %c2 : index
+          vector.store %decoded1_short_pairs, %keys[%k, %decoded1_short_column] : memref<256x272xi32>, vector<8xi32>
 
 
 
@@ -179,37 +249,99 @@ stream.executable private @attend_avx512_bf16 {
       %some_minus_infinities = arith.constant dense<0xFF800000> : vector<8xf32>
       %some_zeros_i32 = arith.constant dense<0> : vector<8xi32>
       %head0 = arith.constant 0 : index
-          scf.for %d = %c0 to %nope step %lanes {
-            %codes = vector.load %query[%query_row, %head0, %d] : memref<?x2x512xi8>, vector<16xi8>
-              %code_indices = arith.extui %codes : vector<16xi8> to vector<16xi32>
-              %all_lanes = arith.constant dense<true> : vector<16xi1>
-              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
-                : memref<256xf32>, vector<16xi32>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+          scf.for %d = %c0 to %nope step %run {
+              %decoded_codes = vector.load %query[%query_row, %head0, %d] : memref<?x2x512xi8>, vector<32xi8>
+              %decoded_index = arith.extui %decoded_codes : vector<32xi8> to vector<32xi16>
+              %decoded_lower = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words0, %decoded_index, %words1)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words2, %decoded_index, %words3)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper_bit = arith.andi %decoded_index, %upper_magnitudes : vector<32xi16>
+              %decoded_is_upper = arith.cmpi ne, %decoded_upper_bit, %no_words : vector<32xi16>
+              %decoded_magnitude = arith.select %decoded_is_upper, %decoded_upper, %decoded_lower : vector<32xi1>, vector<32xi16>
+              %decoded_sign = arith.andi %decoded_index, %code_sign : vector<32xi16>
+              %decoded_sign_placed = arith.shli %decoded_sign, %code_sign_place : vector<32xi16>
+              %decoded_signed = arith.ori %decoded_magnitude, %decoded_sign_placed : vector<32xi16>
+              %decoded_is_nan = arith.cmpi eq, %decoded_index, %code_nan : vector<32xi16>
+              %decoded_all = arith.select %decoded_is_nan, %nan_words, %decoded_signed : vector<32xi1>, vector<32xi16>
+              %decoded_part0 = vector.shuffle %decoded_all, %decoded_all [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] : vector<32xi16>, vector<32xi16>
+              %decoded_wide0 = arith.extui %decoded_part0 : vector<16xi16> to vector<16xi32>
+              %decoded_bits0 = arith.shli %decoded_wide0, %sixteens : vector<16xi32>
+              %decoded0 = vector.bitcast %decoded_bits0 : vector<16xi32> to vector<16xf32>
+              %decoded_part1 = vector.shuffle %decoded_all, %decoded_all [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31] : vector<32xi16>, vector<32xi16>
+              %decoded_wide1 = arith.extui %decoded_part1 : vector<16xi16> to vector<16xi32>
+              %decoded_bits1 = arith.shli %decoded_wide1, %sixteens : vector<16xi32>
+              %decoded1 = vector.bitcast %decoded_bits1 : vector<16xi32> to vector<16xf32>
 
-          %decoded_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded) : (vector<16xf32>) -> vector<16xbf16>
-          %decoded_short = vector.bitcast %decoded_short_bfloat16 : vector<16xbf16> to vector<16xi16>
 
-          %decoded_short_pairs = vector.bitcast %decoded_short : vector<16xi16> to vector<8xi32>
-          %decoded_short_column = arith.divui %d, %c2 : index
-          vector.store %decoded_short_pairs, %packed[%head0, %decoded_short_column] : memref<2x256xi32>, vector<8xi32>
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          %decoded0_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded0) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded0_short = vector.bitcast %decoded0_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded0_short_pairs = vector.bitcast %decoded0_short : vector<16xi16> to vector<8xi32>
+          %decoded0_short_column = arith.divui %d0, %c2 : index
+          vector.store %decoded0_short_pairs, %packed[%head0, %decoded0_short_column] : memref<2x256xi32>, vector<8xi32>
+
+
+
+            %offset1 = arith.constant 16 : index
+            %d1 = arith.addi %d, %offset1 : index
+          %decoded1_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded1) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded1_short = vector.bitcast %decoded1_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded1_short_pairs = vector.bitcast %decoded1_short : vector<16xi16> to vector<8xi32>
+          %decoded1_short_column = arith.divui %d1, %c2 : index
+          vector.store %decoded1_short_pairs, %packed[%head0, %decoded1_short_column] : memref<2x256xi32>, vector<8xi32>
 
 
 
           }
       %head1 = arith.constant 1 : index
-          scf.for %d = %c0 to %nope step %lanes {
-            %codes = vector.load %query[%query_row, %head1, %d] : memref<?x2x512xi8>, vector<16xi8>
-              %code_indices = arith.extui %codes : vector<16xi8> to vector<16xi32>
-              %all_lanes = arith.constant dense<true> : vector<16xi1>
-              %decoded = vector.gather %code_table[%c0] [%code_indices], %all_lanes, %zeros
-                : memref<256xf32>, vector<16xi32>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+          scf.for %d = %c0 to %nope step %run {
+              %decoded_codes = vector.load %query[%query_row, %head1, %d] : memref<?x2x512xi8>, vector<32xi8>
+              %decoded_index = arith.extui %decoded_codes : vector<32xi8> to vector<32xi16>
+              %decoded_lower = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words0, %decoded_index, %words1)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words2, %decoded_index, %words3)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper_bit = arith.andi %decoded_index, %upper_magnitudes : vector<32xi16>
+              %decoded_is_upper = arith.cmpi ne, %decoded_upper_bit, %no_words : vector<32xi16>
+              %decoded_magnitude = arith.select %decoded_is_upper, %decoded_upper, %decoded_lower : vector<32xi1>, vector<32xi16>
+              %decoded_sign = arith.andi %decoded_index, %code_sign : vector<32xi16>
+              %decoded_sign_placed = arith.shli %decoded_sign, %code_sign_place : vector<32xi16>
+              %decoded_signed = arith.ori %decoded_magnitude, %decoded_sign_placed : vector<32xi16>
+              %decoded_is_nan = arith.cmpi eq, %decoded_index, %code_nan : vector<32xi16>
+              %decoded_all = arith.select %decoded_is_nan, %nan_words, %decoded_signed : vector<32xi1>, vector<32xi16>
+              %decoded_part0 = vector.shuffle %decoded_all, %decoded_all [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] : vector<32xi16>, vector<32xi16>
+              %decoded_wide0 = arith.extui %decoded_part0 : vector<16xi16> to vector<16xi32>
+              %decoded_bits0 = arith.shli %decoded_wide0, %sixteens : vector<16xi32>
+              %decoded0 = vector.bitcast %decoded_bits0 : vector<16xi32> to vector<16xf32>
+              %decoded_part1 = vector.shuffle %decoded_all, %decoded_all [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31] : vector<32xi16>, vector<32xi16>
+              %decoded_wide1 = arith.extui %decoded_part1 : vector<16xi16> to vector<16xi32>
+              %decoded_bits1 = arith.shli %decoded_wide1, %sixteens : vector<16xi32>
+              %decoded1 = vector.bitcast %decoded_bits1 : vector<16xi32> to vector<16xf32>
 
-          %decoded_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded) : (vector<16xf32>) -> vector<16xbf16>
-          %decoded_short = vector.bitcast %decoded_short_bfloat16 : vector<16xbf16> to vector<16xi16>
 
-          %decoded_short_pairs = vector.bitcast %decoded_short : vector<16xi16> to vector<8xi32>
-          %decoded_short_column = arith.divui %d, %c2 : index
-          vector.store %decoded_short_pairs, %packed[%head1, %decoded_short_column] : memref<2x256xi32>, vector<8xi32>
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          %decoded0_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded0) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded0_short = vector.bitcast %decoded0_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded0_short_pairs = vector.bitcast %decoded0_short : vector<16xi16> to vector<8xi32>
+          %decoded0_short_column = arith.divui %d0, %c2 : index
+          vector.store %decoded0_short_pairs, %packed[%head1, %decoded0_short_column] : memref<2x256xi32>, vector<8xi32>
+
+
+
+            %offset1 = arith.constant 16 : index
+            %d1 = arith.addi %d, %offset1 : index
+          %decoded1_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded1) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded1_short = vector.bitcast %decoded1_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded1_short_pairs = vector.bitcast %decoded1_short : vector<16xi16> to vector<8xi32>
+          %decoded1_short_column = arith.divui %d1, %c2 : index
+          vector.store %decoded1_short_pairs, %packed[%head1, %decoded1_short_column] : memref<2x256xi32>, vector<8xi32>
 
 
 
@@ -727,9 +859,6 @@ func.func @attend(
   %minus_infinity = arith.constant 0xFF800000 : f32
   %infinity = arith.constant 0x7F800000 : f32
   %log2_e = arith.constant 1.44269504 : f32
-  // The 256 values of hifloat8: exact on every target, NaN codes included.
-  %code_table = arith.constant dense<[0x00000000, 0x34800000, 0x35000000, 0x35800000, 0x36000000, 0x36800000, 0x37000000, 0x37800000, 0x3F800000, 0x3F900000, 0x3FA00000, 0x3FB00000, 0x3FC00000, 0x3FD00000, 0x3FE00000, 0x3FF00000, 0x40000000, 0x40100000, 0x40200000, 0x40300000, 0x40400000, 0x40500000, 0x40600000, 0x40700000, 0x3F000000, 0x3F100000, 0x3F200000, 0x3F300000, 0x3F400000, 0x3F500000, 0x3F600000, 0x3F700000, 0x40800000, 0x40900000, 0x40A00000, 0x40B00000, 0x40C00000, 0x40D00000, 0x40E00000, 0x40F00000, 0x41000000, 0x41100000, 0x41200000, 0x41300000, 0x41400000, 0x41500000, 0x41600000, 0x41700000, 0x3E800000, 0x3E900000, 0x3EA00000, 0x3EB00000, 0x3EC00000, 0x3ED00000, 0x3EE00000, 0x3EF00000, 0x3E000000, 0x3E100000, 0x3E200000, 0x3E300000, 0x3E400000, 0x3E500000, 0x3E600000, 0x3E700000, 0x41800000, 0x41A00000, 0x41C00000, 0x41E00000, 0x42000000, 0x42200000, 0x42400000, 0x42600000, 0x42800000, 0x42A00000, 0x42C00000, 0x42E00000, 0x43000000, 0x43200000, 0x43400000, 0x43600000, 0x3D800000, 0x3DA00000, 0x3DC00000, 0x3DE00000, 0x3D000000, 0x3D200000, 0x3D400000, 0x3D600000, 0x3C800000, 0x3CA00000, 0x3CC00000, 0x3CE00000, 0x3C000000, 0x3C200000, 0x3C400000, 0x3C600000, 0x43800000, 0x43C00000, 0x44000000, 0x44400000, 0x44800000, 0x44C00000, 0x45000000, 0x45400000, 0x45800000, 0x45C00000, 0x46000000, 0x46400000, 0x46800000, 0x46C00000, 0x47000000, 0x7F800000, 0x3B800000, 0x3BC00000, 0x3B000000, 0x3B400000, 0x3A800000, 0x3AC00000, 0x3A000000, 0x3A400000, 0x39800000, 0x39C00000, 0x39000000, 0x39400000, 0x38800000, 0x38C00000, 0x38000000, 0x38400000, 0x7FC00000, 0xB4800000, 0xB5000000, 0xB5800000, 0xB6000000, 0xB6800000, 0xB7000000, 0xB7800000, 0xBF800000, 0xBF900000, 0xBFA00000, 0xBFB00000, 0xBFC00000, 0xBFD00000, 0xBFE00000, 0xBFF00000, 0xC0000000, 0xC0100000, 0xC0200000, 0xC0300000, 0xC0400000, 0xC0500000, 0xC0600000, 0xC0700000, 0xBF000000, 0xBF100000, 0xBF200000, 0xBF300000, 0xBF400000, 0xBF500000, 0xBF600000, 0xBF700000, 0xC0800000, 0xC0900000, 0xC0A00000, 0xC0B00000, 0xC0C00000, 0xC0D00000, 0xC0E00000, 0xC0F00000, 0xC1000000, 0xC1100000, 0xC1200000, 0xC1300000, 0xC1400000, 0xC1500000, 0xC1600000, 0xC1700000, 0xBE800000, 0xBE900000, 0xBEA00000, 0xBEB00000, 0xBEC00000, 0xBED00000, 0xBEE00000, 0xBEF00000, 0xBE000000, 0xBE100000, 0xBE200000, 0xBE300000, 0xBE400000, 0xBE500000, 0xBE600000, 0xBE700000, 0xC1800000, 0xC1A00000, 0xC1C00000, 0xC1E00000, 0xC2000000, 0xC2200000, 0xC2400000, 0xC2600000, 0xC2800000, 0xC2A00000, 0xC2C00000, 0xC2E00000, 0xC3000000, 0xC3200000, 0xC3400000, 0xC3600000, 0xBD800000, 0xBDA00000, 0xBDC00000, 0xBDE00000, 0xBD000000, 0xBD200000, 0xBD400000, 0xBD600000, 0xBC800000, 0xBCA00000, 0xBCC00000, 0xBCE00000, 0xBC000000, 0xBC200000, 0xBC400000, 0xBC600000, 0xC3800000, 0xC3C00000, 0xC4000000, 0xC4400000, 0xC4800000, 0xC4C00000, 0xC5000000, 0xC5400000, 0xC5800000, 0xC5C00000, 0xC6000000, 0xC6400000, 0xC6800000, 0xC6C00000, 0xC7000000, 0xFF800000, 0xBB800000, 0xBBC00000, 0xBB000000, 0xBB400000, 0xBA800000, 0xBAC00000, 0xBA000000, 0xBA400000, 0xB9800000, 0xB9C00000, 0xB9000000, 0xB9400000, 0xB8800000, 0xB8C00000, 0xB8000000, 0xB8400000]> : tensor<256xf32>
-
   %count = tensor.dim %items, %c0 : !items
   %cmp_cache = tensor.cast %cmp_kv : !kv to !cache
 
@@ -790,10 +919,10 @@ func.func @attend(
   %rows = tensor.dim %query_rows, %c0 : !query_rows
   %cmp_cache_size = tensor.dim %cmp_cache, %c0 : !cache
   %values, %maximum, %sum = flow.dispatch @attend_avx512_bf16::@items[%count](
-    %query_rows, %cmp_cache, %item_parts, %item_descales, %code_table, %slots, %items,
+    %query_rows, %cmp_cache, %item_parts, %item_descales, %slots, %items,
     %rows, %cmp_cache_size, %count, %scale_log2_e
   ) : (
-    !query_rows{%rows}, !cache{%cmp_cache_size}, !item_parts{%count}, !per_item{%count}, tensor<256xf32>, !item_keys{%count}, !items{%count},
+    !query_rows{%rows}, !cache{%cmp_cache_size}, !item_parts{%count}, !per_item{%count}, !item_keys{%count}, !items{%count},
     index, index, index, f32
   ) -> (!partial{%count}, !per_head{%count}, !per_head{%count})
   return %values, %maximum, %sum : !partial, !per_head, !per_head

@@ -26,7 +26,7 @@ class Schedule:
         registers: how many such registers there are.
         pairs: how pairs of bfloat16 are multiplied and added: "vdpbf16ps", the instruction; "widened", what
             every CPU has; "": the body has none.
-        tables: what looks hifloat8's codes up in registers: "vpermi2w", "pshufb" or, left to the compiler, "".
+        tables: what looks hifloat8's codes up in registers: "vpermi2w" or "pshufb".
         compile_flags: flags of `iree-compile` that the body needs.
     """
 

@@ -1,7 +1,7 @@
 """The hand-written schedules of larger CPUs, on whatever CPU is here.
 
-Wide vectors are compiled for narrower ones, and what takes an instruction of AVX-512 is done as a CPU without it
-would. On a CPU of the schedule's own kind the matrix runs the schedule itself.
+Wide vectors are compiled for narrower ones, and what takes an instruction of AVX-512 is done as a CPU
+without it would. On a CPU of the schedule's own kind the matrix runs the schedule itself.
 """
 
 from __future__ import annotations

@@ -743,6 +743,212 @@ stream.executable private @attend_avx512 {
     }
   }
 }
+stream.executable private @fold_avx512 {
+  stream.executable.export public @rows workgroups(%rows: index) -> (index, index, index) {
+    %c1 = arith.constant 1 : index
+    stream.return %rows, %c1, %c1 : index, index, index
+  }
+  builtin.module {
+    func.func @rows(
+      %partial_binding: !stream.binding, %maximum_binding: !stream.binding, %total_binding: !stream.binding,
+      %spans_binding: !stream.binding, %count: index, %rows: index,
+      %row_values_binding: !stream.binding, %row_maximum_binding: !stream.binding, %row_total_binding: !stream.binding
+    ) attributes {translation_info = #iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %c4 = arith.constant 4 : index
+      %lanes = arith.constant 8 : index
+      %columns = arith.constant 576 : index
+      %nope = arith.constant 512 : index
+      %key_block = arith.constant 256 : index
+      %key_step = arith.constant 16 : index
+      %zero_i32 = arith.constant 0 : i32
+      %masked = arith.constant -1 : i32
+      %zero = arith.constant 0.0 : f32
+      %minus_infinity = arith.constant 0xFF800000 : f32
+      %no_elements = arith.constant dense<0.0> : vector<8xf32>
+      %zeros = arith.constant dense<0.0> : vector<8xf32>
+      %minus_infinities = arith.constant dense<0xFF800000> : vector<8xf32>
+      %infinities = arith.constant dense<0x7F800000> : vector<8xf32>
+      %least_power = arith.constant dense<-126.0> : vector<8xf32>
+      %largest_power = arith.constant dense<127.0> : vector<8xf32>
+      %rounder = arith.constant dense<12582912.0> : vector<8xf32>
+      %exp2_0 = arith.constant dense<1.0> : vector<8xf32>
+      %exp2_1 = arith.constant dense<0.693147180559945> : vector<8xf32>
+      %exp2_2 = arith.constant dense<0.240226506959101> : vector<8xf32>
+      %exp2_3 = arith.constant dense<0.0555041086648216> : vector<8xf32>
+      %exp2_4 = arith.constant dense<0.00961812910762848> : vector<8xf32>
+      %exp2_5 = arith.constant dense<0.00133335581464284> : vector<8xf32>
+      %exp2_6 = arith.constant dense<0.000154035303933816> : vector<8xf32>
+      %ones_i32 = arith.constant dense<1> : vector<8xi32>
+      %sixteens = arith.constant dense<16> : vector<8xi32>
+      %mantissa_bits = arith.constant dense<23> : vector<8xi32>
+      %half_of_bfloat16 = arith.constant dense<0x7FFF> : vector<8xi32>
+      %upper_half = arith.constant dense<0xFFFF0000> : vector<8xi32>
+
+      %heads = arith.constant 8 : index
+      %last_group = arith.constant 0 : index
+      %blocks_at_once = arith.constant 64 : index
+      %panel = arith.constant 64 : index
+      %partial = stream.binding.subspan %partial_binding[%c0] : !stream.binding -> memref<?x8x512xf32>{%count}
+      %maxima = stream.binding.subspan %maximum_binding[%c0] : !stream.binding -> memref<?x8xf32>{%count}
+      %totals = stream.binding.subspan %total_binding[%c0] : !stream.binding -> memref<?x8xf32>{%count}
+      %spans = stream.binding.subspan %spans_binding[%c0] : !stream.binding -> memref<?x2xi32>{%rows}
+      %row_values = stream.binding.subspan %row_values_binding[%c0] : !stream.binding -> memref<?x8x512xf32>{%rows}
+      %row_maxima = stream.binding.subspan %row_maximum_binding[%c0] : !stream.binding -> memref<?x8xf32>{%rows}
+      %row_totals = stream.binding.subspan %row_total_binding[%c0] : !stream.binding -> memref<?x8xf32>{%rows}
+      %weights = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<64x8xf32>
+      %row = stream.dispatch.workgroup.id[0] : index
+      %first_i32 = memref.load %spans[%row, %c0] : memref<?x2xi32>
+      %first = arith.index_cast %first_i32 : i32 to index
+      %blocks_i32 = memref.load %spans[%row, %c1] : memref<?x2xi32>
+      %blocks = arith.index_cast %blocks_i32 : i32 to index
+      // A row without blocks gets one turn, which makes it zeros.
+      %blocks_to_do = arith.maxui %blocks, %c1 : index
+      %end = arith.addi %first, %blocks : index
+
+      scf.for %group_start = %c0 to %heads step %lanes {
+        %h = arith.minui %group_start, %last_group : index
+        %maximum = scf.for %b = %first to %end step %c1 iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
+          %block_maximum = vector.load %maxima[%b, %h] : memref<?x8xf32>, vector<8xf32>
+
+          %larger = arith.maximumf %so_far, %block_maximum : vector<8xf32>
+          scf.yield %larger : vector<8xf32>
+        }
+          vector.store %maximum, %row_maxima[%row, %h] : memref<?x8xf32>, vector<8xf32>
+
+          vector.store %zeros, %row_totals[%row, %h] : memref<?x8xf32>, vector<8xf32>
+
+      }
+      scf.for %chunk = %c0 to %blocks_to_do step %blocks_at_once {
+        %left = arith.subi %blocks, %chunk : index
+        %count_here_any = arith.minsi %left, %blocks_at_once : index
+        %count_here = arith.maxsi %count_here_any, %c0 : index
+        %chunk_first = arith.addi %first, %chunk : index
+        %is_first = arith.cmpi eq, %chunk, %c0 : index
+
+        // How much each block weighs against the row's maximum.
+        scf.for %group_start = %c0 to %heads step %lanes {
+          %h = arith.minui %group_start, %last_group : index
+          %maximum = vector.load %row_maxima[%row, %h] : memref<?x8xf32>, vector<8xf32>
+
+          %reference_magnitude = math.absf %maximum : vector<8xf32>
+          %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinities : vector<8xf32>
+          %reference = arith.select %reference_is_infinite, %zeros, %maximum : vector<8xi1>, vector<8xf32>
+          scf.for %b = %c0 to %count_here step %c1 {
+            %place = arith.addi %chunk_first, %b : index
+          %block_maximum = vector.load %maxima[%place, %h] : memref<?x8xf32>, vector<8xf32>
+
+            %below = arith.subf %block_maximum, %reference : vector<8xf32>
+          %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
+          %weight_inside = arith.minimumf %weight_above, %largest_power : vector<8xf32>
+          %weight_shifted = arith.addf %weight_inside, %rounder : vector<8xf32>
+          %weight_whole = arith.subf %weight_shifted, %rounder : vector<8xf32>
+          %weight_rest = arith.subf %weight_inside, %weight_whole : vector<8xf32>
+          %weight_5 = math.fma %exp2_6, %weight_rest, %exp2_5 : vector<8xf32>
+          %weight_4 = math.fma %weight_5, %weight_rest, %exp2_4 : vector<8xf32>
+          %weight_3 = math.fma %weight_4, %weight_rest, %exp2_3 : vector<8xf32>
+          %weight_2 = math.fma %weight_3, %weight_rest, %exp2_2 : vector<8xf32>
+          %weight_1 = math.fma %weight_2, %weight_rest, %exp2_1 : vector<8xf32>
+          %weight_0 = math.fma %weight_1, %weight_rest, %exp2_0 : vector<8xf32>
+          %weight_whole_bits = vector.bitcast %weight_shifted : vector<8xf32> to vector<8xi32>
+          %weight_exponent = arith.shli %weight_whole_bits, %mantissa_bits : vector<8xi32>
+          %weight_bits = vector.bitcast %weight_0 : vector<8xf32> to vector<8xi32>
+          %weight_scaled_bits = arith.addi %weight_bits, %weight_exponent : vector<8xi32>
+          %weight_power = vector.bitcast %weight_scaled_bits : vector<8xi32> to vector<8xf32>
+          %weight_is_small = arith.cmpf olt, %below, %least_power : vector<8xf32>
+          %weight_or_zero = arith.select %weight_is_small, %zeros, %weight_power : vector<8xi1>, vector<8xf32>
+          %weight_is_large = arith.cmpf ogt, %below, %largest_power : vector<8xf32>
+          %weight_or_infinity = arith.select %weight_is_large, %infinities, %weight_or_zero : vector<8xi1>, vector<8xf32>
+          %weight_is_nan = arith.cmpf uno, %below, %below : vector<8xf32>
+          %weight = arith.select %weight_is_nan, %below, %weight_or_infinity : vector<8xi1>, vector<8xf32>
+          vector.store %weight, %weights[%b, %h] : memref<64x8xf32>, vector<8xf32>
+
+          }
+        }
+        // The last group of heads may overlap the one before, so totals come after all weights are there, head by head.
+        scf.for %h = %c0 to %heads step %c1 {
+          %total_so_far = memref.load %row_totals[%row, %h] : memref<?x8xf32>
+          %total = scf.for %b = %c0 to %count_here step %c1 iter_args(%so_far = %total_so_far) -> (f32) {
+            %place = arith.addi %chunk_first, %b : index
+            %block_total = memref.load %totals[%place, %h] : memref<?x8xf32>
+            %weight = memref.load %weights[%b, %h] : memref<64x8xf32>
+            %share = arith.mulf %block_total, %weight : f32
+            %next = arith.addf %so_far, %share : f32
+            scf.yield %next : f32
+          }
+          memref.store %total, %row_totals[%row, %h] : memref<?x8xf32>
+
+          // Values: 8 vectors of columns in registers.
+          scf.for %d = %c0 to %nope step %panel {
+            %columns0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %columns0 : index
+            %columns1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %columns1 : index
+            %columns2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %columns2 : index
+            %columns3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %columns3 : index
+            %columns4 = arith.constant 32 : index
+            %d4 = arith.addi %d, %columns4 : index
+            %columns5 = arith.constant 40 : index
+            %d5 = arith.addi %d, %columns5 : index
+            %columns6 = arith.constant 48 : index
+            %d6 = arith.addi %d, %columns6 : index
+            %columns7 = arith.constant 56 : index
+            %d7 = arith.addi %d, %columns7 : index
+            %begin:8 = scf.if %is_first -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+              scf.yield %zeros, %zeros, %zeros, %zeros, %zeros, %zeros, %zeros, %zeros : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+            } else {
+              %kept0 = vector.load %row_values[%row, %h, %d0] : memref<?x8x512xf32>, vector<8xf32>
+              %kept1 = vector.load %row_values[%row, %h, %d1] : memref<?x8x512xf32>, vector<8xf32>
+              %kept2 = vector.load %row_values[%row, %h, %d2] : memref<?x8x512xf32>, vector<8xf32>
+              %kept3 = vector.load %row_values[%row, %h, %d3] : memref<?x8x512xf32>, vector<8xf32>
+              %kept4 = vector.load %row_values[%row, %h, %d4] : memref<?x8x512xf32>, vector<8xf32>
+              %kept5 = vector.load %row_values[%row, %h, %d5] : memref<?x8x512xf32>, vector<8xf32>
+              %kept6 = vector.load %row_values[%row, %h, %d6] : memref<?x8x512xf32>, vector<8xf32>
+              %kept7 = vector.load %row_values[%row, %h, %d7] : memref<?x8x512xf32>, vector<8xf32>
+              scf.yield %kept0, %kept1, %kept2, %kept3, %kept4, %kept5, %kept6, %kept7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+            }
+            %sums:8 = scf.for %b = %c0 to %count_here step %c1
+                iter_args(%sum0 = %begin#0, %sum1 = %begin#1, %sum2 = %begin#2, %sum3 = %begin#3, %sum4 = %begin#4, %sum5 = %begin#5, %sum6 = %begin#6, %sum7 = %begin#7) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+              %place = arith.addi %chunk_first, %b : index
+              %weight = memref.load %weights[%b, %h] : memref<64x8xf32>
+              %weight_lanes = vector.broadcast %weight : f32 to vector<8xf32>
+              %value0 = vector.load %partial[%place, %h, %d0] : memref<?x8x512xf32>, vector<8xf32>
+              %next0 = math.fma %weight_lanes, %value0, %sum0 : vector<8xf32>
+              %value1 = vector.load %partial[%place, %h, %d1] : memref<?x8x512xf32>, vector<8xf32>
+              %next1 = math.fma %weight_lanes, %value1, %sum1 : vector<8xf32>
+              %value2 = vector.load %partial[%place, %h, %d2] : memref<?x8x512xf32>, vector<8xf32>
+              %next2 = math.fma %weight_lanes, %value2, %sum2 : vector<8xf32>
+              %value3 = vector.load %partial[%place, %h, %d3] : memref<?x8x512xf32>, vector<8xf32>
+              %next3 = math.fma %weight_lanes, %value3, %sum3 : vector<8xf32>
+              %value4 = vector.load %partial[%place, %h, %d4] : memref<?x8x512xf32>, vector<8xf32>
+              %next4 = math.fma %weight_lanes, %value4, %sum4 : vector<8xf32>
+              %value5 = vector.load %partial[%place, %h, %d5] : memref<?x8x512xf32>, vector<8xf32>
+              %next5 = math.fma %weight_lanes, %value5, %sum5 : vector<8xf32>
+              %value6 = vector.load %partial[%place, %h, %d6] : memref<?x8x512xf32>, vector<8xf32>
+              %next6 = math.fma %weight_lanes, %value6, %sum6 : vector<8xf32>
+              %value7 = vector.load %partial[%place, %h, %d7] : memref<?x8x512xf32>, vector<8xf32>
+              %next7 = math.fma %weight_lanes, %value7, %sum7 : vector<8xf32>
+              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+            }
+            vector.store %sums#0, %row_values[%row, %h, %d0] : memref<?x8x512xf32>, vector<8xf32>
+            vector.store %sums#1, %row_values[%row, %h, %d1] : memref<?x8x512xf32>, vector<8xf32>
+            vector.store %sums#2, %row_values[%row, %h, %d2] : memref<?x8x512xf32>, vector<8xf32>
+            vector.store %sums#3, %row_values[%row, %h, %d3] : memref<?x8x512xf32>, vector<8xf32>
+            vector.store %sums#4, %row_values[%row, %h, %d4] : memref<?x8x512xf32>, vector<8xf32>
+            vector.store %sums#5, %row_values[%row, %h, %d5] : memref<?x8x512xf32>, vector<8xf32>
+            vector.store %sums#6, %row_values[%row, %h, %d6] : memref<?x8x512xf32>, vector<8xf32>
+            vector.store %sums#7, %row_values[%row, %h, %d7] : memref<?x8x512xf32>, vector<8xf32>
+          }
+        }
+      }
+      return
+    }
+  }
+}
 
 // Partial results: sum of exp2(score - maximum) * value, the maximum (scores carry log2(e)), and the sum of the weights.
 func.func @attend(
@@ -864,70 +1070,12 @@ func.func @fold(
 
   %per_row_empty = tensor.empty(%rows) : !per_head
   %values_empty = tensor.empty(%rows) : !partial
-  %first_maximum = linalg.fill ins(%minus_infinity : f32) outs(%per_row_empty : !per_head) -> !per_head
-  %first_total = linalg.fill ins(%zero : f32) outs(%per_row_empty : !per_head) -> !per_head
-  %first_values = linalg.fill ins(%zero : f32) outs(%values_empty : !partial) -> !partial
-  %row_maximum, %row_total, %row_values = scf.for %block = %c0 to %blocks step %c1
-      iter_args(%old_maximum = %first_maximum, %old_total = %first_total, %old_values = %first_values)
-      -> (!per_head, !per_head, !partial) {
-    %block_i32 = arith.index_cast %block : index to i32
-
-    // How much the row so far and the block weigh against the larger maximum of the two.
-    %new_maximum, %new_total, %keep, %add = linalg.generic {
-      indexing_maps = [#row_head, #row_head, #row_head, #row_head, #row_head, #row_head],
-      iterator_types = ["parallel", "parallel"]
-    } ins(%old_maximum, %old_total : !per_head, !per_head)
-      outs(%per_row_empty, %per_row_empty, %per_row_empty, %per_row_empty : !per_head, !per_head, !per_head, !per_head) {
-    ^bb0(%row_m: f32, %row_t: f32, %unused_m: f32, %unused_t: f32, %unused_k: f32, %unused_a: f32):
-      %row = linalg.index 0 : index
-      %head = linalg.index 1 : index
-      %first = tensor.extract %spans[%row, %c0] : tensor<?x2xi32>
-      %count = tensor.extract %spans[%row, %c1] : tensor<?x2xi32>
-      %inside = arith.cmpi slt, %block_i32, %count : i32
-      %offset = arith.select %inside, %block_i32, %zero_i32 : i32
-      %place_i32 = arith.addi %first, %offset : i32
-      %place = arith.index_cast %place_i32 : i32 to index
-      %block_m = tensor.extract %maximum[%place, %head] : !per_head
-      %block_t = tensor.extract %total[%place, %head] : !per_head
-      %larger = arith.maximumf %row_m, %block_m : f32
-      %reference_magnitude = math.absf %larger : f32
-      %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinity : f32
-      %reference = arith.select %reference_is_infinite, %zero, %larger : f32
-      %row_below = arith.subf %row_m, %reference : f32
-      %block_below = arith.subf %block_m, %reference : f32
-      %row_factor = math.exp2 %row_below : f32
-      %block_factor = math.exp2 %block_below : f32
-      %row_share = arith.mulf %row_t, %row_factor : f32
-      %block_share = arith.mulf %block_t, %block_factor : f32
-      %both = arith.addf %row_share, %block_share : f32
-      %next_m = arith.select %inside, %larger, %row_m : f32
-      %next_t = arith.select %inside, %both, %row_t : f32
-      linalg.yield %next_m, %next_t, %row_factor, %block_factor : f32, f32, f32, f32
-    } -> (!per_head, !per_head, !per_head, !per_head)
-
-    %new_values = linalg.generic {
-      indexing_maps = [#row_head_column, #row_head_column_to_head, #row_head_column_to_head, #row_head_column],
-      iterator_types = ["parallel", "parallel", "parallel"]
-    } ins(%old_values, %keep, %add : !partial, !per_head, !per_head) outs(%values_empty : !partial) {
-    ^bb0(%row_v: f32, %row_factor: f32, %block_factor: f32, %unused: f32):
-      %row = linalg.index 0 : index
-      %head = linalg.index 1 : index
-      %column = linalg.index 2 : index
-      %first = tensor.extract %spans[%row, %c0] : tensor<?x2xi32>
-      %count = tensor.extract %spans[%row, %c1] : tensor<?x2xi32>
-      %inside = arith.cmpi slt, %block_i32, %count : i32
-      %offset = arith.select %inside, %block_i32, %zero_i32 : i32
-      %place_i32 = arith.addi %first, %offset : i32
-      %place = arith.index_cast %place_i32 : i32 to index
-      %block_v = tensor.extract %partial[%place, %head, %column] : !partial
-      %row_share = arith.mulf %row_v, %row_factor : f32
-      %block_share = arith.mulf %block_v, %block_factor : f32
-      %both = arith.addf %row_share, %block_share : f32
-      %next_v = arith.select %inside, %both, %row_v : f32
-      linalg.yield %next_v : f32
-    } -> !partial
-    scf.yield %new_maximum, %new_total, %new_values : !per_head, !per_head, !partial
-  }
+  %count = tensor.dim %partial, %c0 : !partial
+  %row_values, %row_maximum, %row_total = flow.dispatch @fold_avx512::@rows[%rows](
+    %partial, %maximum, %total, %spans, %count, %rows
+  ) : (
+    !partial{%count}, !per_head{%count}, !per_head{%count}, tensor<?x2xi32>{%rows}, index, index
+  ) -> (!partial{%rows}, !per_head{%rows}, !per_head{%rows})
 
 
   %out_empty = tensor.empty(%rows) : !folded

@@ -124,10 +124,10 @@ def _own(case: Case) -> Probe:
     dtype = "bf16" if multiplies_bf16() else "f32"
     rows, key_columns = min(case.rows * case.heads, MOST_ROWS), case.columns - NOPE_DIM
     query, key = _random(dtype, rows, key_columns), _random(dtype, case.keys, key_columns)
-    weights, value = _random(dtype, rows, case.keys), _random(dtype, NOPE_DIM, case.keys)
+    weights, value = _random(dtype, rows, case.keys), _random(dtype, case.keys, NOPE_DIM)
     detail = f"{dtype}, {rows} x {key_columns} x {case.keys} and {rows} x {case.keys} x {NOPE_DIM}"
     work = 2 * rows * case.keys * case.columns
-    return Probe(OWN, detail, work, lambda number: (query @ key.T, weights @ value.T))
+    return Probe(OWN, detail, work, lambda number: (query @ key.T, weights @ value))
 
 
 def _random(dtype: str, *sizes: int) -> Any:

@@ -39,9 +39,14 @@ class Plan:
     record: Record
 
     @property
+    def files(self) -> dict[str, str]:
+        """What else the compiler reads, by the names that the flags give it."""
+        return {name: text for target in self.record.targets for name, text in target.files.items()}
+
+    @property
     def key(self) -> str:
-        """A hash of the source text, the flags and all versions: equal key, equal artifact."""
-        return _digest(json.dumps(self.record.to_dict(), sort_keys=True))
+        """A hash of the source text, the flags, their files and all versions: equal key, equal artifact."""
+        return _digest(json.dumps([self.record.to_dict(), self.files], sort_keys=True))
 
 
 def plan(
@@ -127,12 +132,14 @@ def build_artifact(work: Plan, timeout: float = DEFAULT_TIMEOUT_S) -> Artifact:
     diagnostics.check_parses(text, record.spec.label)
     with tempfile.TemporaryDirectory(prefix="qsmla-") as folder:
         vmfb = Path(folder, "kernel.vmfb")
-        Path(folder, "kernel.mlir").write_text(text)
+        sources = {"kernel.mlir": text, **work.files}
+        for name, content in sources.items():
+            Path(folder, name).write_text(content)
         # Relative names: the file's path ends up in the artifact, and equal keys shall give equal bytes.
         command = (tool, "kernel.mlir", "-o", "kernel.vmfb", *record.flags)
         finished = toolchain.run(command, timeout, folder)
         if finished.returncode != 0 or finished.timed_out or not vmfb.exists():
-            raise diagnostics.compile_error(text, record.spec.label, command, finished, timeout)
+            raise diagnostics.compile_error(sources, record.spec.label, command, finished, timeout)
         data = vmfb.read_bytes()
     try:
         artifact = Artifact.from_bytes(seal(data, record.versions["iree-base-compiler"]), record.spec.label)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ from qsmla.compiler.toolchain import Finished
 _CONTEXT_LINES: Final = 6
 _STDERR_CHARACTERS: Final = 8000
 _LINE_CHARACTERS: Final = 2000
+_SOURCE: Final = "kernel.mlir"
 # kernel.mlir:12:7: error: ...
 _LOCATION: Final = re.compile(r"kernel\.mlir:(\d+):\d+")
 _MESSAGE: Final = re.compile(r"error: (.+)")
@@ -49,23 +50,25 @@ def check_parses(text: str, label: str) -> None:
             line = int(position[1]) if position else None
             where = f" at line {line}" if line else ""
             summary = f"{label} renders to MLIR that is wrong{where}: {diagnostic.message}"
-            raise _failure(summary, text, line, [("what the parser says", str(error))]) from error
+            sections = [("what the parser says", str(error))]
+            raise _failure(summary, {_SOURCE: text}, line, sections) from error
 
 
 def compile_error(
-    text: str, label: str, command: Sequence[str], finished: Finished, timeout: float
+    sources: Mapping[str, str], label: str, command: Sequence[str], finished: Finished, timeout: float
 ) -> CompileError:
     """The error for a compiler that ended without an artifact.
 
     Args:
-        text: the rendered kernel.
-        label: its name.
+        sources: what the compiler read, by file name: "kernel.mlir" is the rendered kernel.
+        label: the kernel's name.
         command: what was run.
         finished: how it ended.
         timeout: the seconds it had.
     """
     location, message = _LOCATION.search(finished.stderr), _MESSAGE.search(finished.stderr)
-    line = int(location[1]) if location and int(location[1]) <= text.count("\n") + 1 else None
+    lines = sources[_SOURCE].count("\n") + 1
+    line = int(location[1]) if location and int(location[1]) <= lines else None
     if finished.timed_out:
         summary = f"iree-compile was killed after {timeout:g} s, the timeout, on {label}"
     else:
@@ -76,19 +79,22 @@ def compile_error(
         ("how it ended", f"iree-compile {finished.ending}"),
         ("what it printed", finished.stderr.strip() or "(nothing)"),
     ]
-    return _failure(summary, text, line, sections)
+    return _failure(summary, sources, line, sections)
 
 
-def _failure(summary: str, text: str, line: int | None, sections: list[tuple[str, str]]) -> CompileError:
-    """The error with its report, and both the rendered text and the report saved for later."""
+def _failure(
+    summary: str, sources: Mapping[str, str], line: int | None, sections: list[tuple[str, str]]
+) -> CompileError:
+    """The error with its report, and both what the compiler read and the report saved for later."""
     where = f" around line {line}" if line else ""
-    everything = [(f"the rendered template{where}", numbered(text, line)), *sections]
+    everything = [(f"the rendered template{where}", numbered(sources[_SOURCE], line)), *sections]
     full = "\n\n".join(f"{title}:\n{body}" for title, body in everything)
     shown = "\n\n".join(f"{title}:\n{_shortened(body)}" for title, body in everything)
     try:
         folder = Path(tempfile.mkdtemp(prefix="qsmla-failed-"))
-        source, report = folder / "kernel.mlir", folder / "report.txt"
-        source.write_text(text)
+        source, report = folder / _SOURCE, folder / "report.txt"
+        for name, text in sources.items():
+            (folder / name).write_text(text)
         report.write_text(f"{summary}\n\n{full}\n")
     except OSError:
         return CompileError(summary, shown)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from qsmla.compiler import cpu, drivers
+from qsmla.compiler import cpu, cuda, drivers
 from qsmla.compiler.vulkan import PROFILES, VulkanDevice
 from qsmla.ir.schedule import AVX2, AVX512, AVX512_BF16, LINALG_FLOAT32, LINALG_QUERY, Schedule
 from qsmla.ir.spec import Spec
@@ -94,7 +94,7 @@ class Target:
         return f'#hal.device.alias<"{alias}"> : !hal.device'
 
     def flags(self) -> tuple[str, ...]:
-        """The flags of iree-compile that go with `device`.
+        """The flags of iree-compile that go with `device` and `files`.
 
         A CPU is always the architecture's baseline plus the features by name, never LLVM's "host" or a
         model: so the artifact can list exactly what it needs.
@@ -107,7 +107,12 @@ class Target:
                 f"--iree-llvmcpu-target-cpu={baseline}",
                 f"--iree-llvmcpu-target-cpu-features={','.join('+' + name for name in self.cpu_features)}",
             )
-        return (f"--iree-cuda-target={self.name}",) if self.kind == "cuda" else ()
+        return cuda.flags(self.name) if self.kind == "cuda" else ()
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files, by name, that iree-compile reads because of `flags`."""
+        return {cuda.TRANSFORM_FILE: cuda.TRANSFORM} if self.kind == "cuda" else {}
 
     @property
     def schedules(self) -> tuple[Schedule, ...]:

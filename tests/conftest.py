@@ -35,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 _THOROUGH = (
     "cli/test_install.py",
     "matrix/test_mla_matrix.py",
+    "matrix/test_mla_special.py",
     "runtime/test_bits.py",
     "runtime/test_devices.py",
     "runtime/test_mla_operator.py",

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tolerance import assert_close
 
 import qsmla
 from qsmla.ir.codes import decode_table, encode
+from qsmla.runtime.mla_checks import check_mla_call
+from qsmla.runtime.mla_reference import attend
 
 Arguments = dict[str, Any]
+Results = tuple[npt.NDArray[Any], npt.NDArray[np.float32]]
 NAN_CODE = 0x80
 FINITE_CODES = np.flatnonzero(np.isfinite(decode_table("hifloat8"))).astype(np.uint8)
 BEHIND_THE_TABLE = 2_147_480_000
@@ -80,6 +84,19 @@ def _sequences(
         arguments[f"cu_seqlens_{name}"] = ends
         return (int(ends[-1]) + padding,)
     return len(counts), max(counts) + padding
+
+
+def run(arguments: Arguments, target: str = "llvm-cpu", **more: Any) -> Results:
+    """Output and lse of the operator."""
+    output, lse = qsmla.quant_sparse_flash_mla(**arguments | more, target=target, return_softmax_lse=True)
+    return output, lse
+
+
+def check(arguments: Arguments, target: str = "llvm-cpu", **more: Any) -> Results:
+    """Output and lse, within the tolerance of the reference."""
+    output, lse = run(arguments, target, **more)
+    assert_close(output, attend(check_mla_call(**arguments)), lse)
+    return output, lse
 
 
 def metadata_arguments(arguments: Arguments) -> Arguments:

@@ -204,7 +204,8 @@ def save(made: Attempt, folder: Path) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     work = plan(made.spec, made.target)
-    (folder / "kernel.mlir").write_text(work.source)
+    for name, text in {"kernel.mlir": work.source, **work.files}.items():
+        (folder / name).write_text(text)
     command = shlex.join(["iree-compile", "kernel.mlir", "-o", "kernel.vmfb", *work.record.flags])
     (folder / "command.txt").write_text(f"{command}\n")
     inputs = {name: value for name, value in made.arguments.items() if value is not None and name != "value"}

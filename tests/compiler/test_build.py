@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from qsmla.compiler import build, diagnostics, targets, toolchain
+from qsmla.compiler import build, cuda, diagnostics, targets, toolchain
 from qsmla.compiler.artifact import Artifact
 from qsmla.compiler.cache import ArtifactCache
 from qsmla.compiler.errors import CompileError, CompilerMissingError
@@ -90,6 +90,15 @@ def test_whatever_enters_changes_the_key(change):
     other = dataclasses.replace(work, record=dataclasses.replace(work.record, **change))
     assert other.key != work.key
     assert build.plan(SPEC).key == work.key
+
+
+def test_what_a_flag_names_changes_the_key(monkeypatch):
+    keys = {target: build.plan(SPEC, target).key for target in ("cuda", "llvm-cpu,cuda", "llvm-cpu")}
+    monkeypatch.setattr(
+        cuda, "TRANSFORM", cuda.TRANSFORM.replace(f"constant {cuda.WORKGROUPS}", "constant 7")
+    )
+    changed = [target for target, key in keys.items() if build.plan(SPEC, target).key != key]
+    assert changed == ["cuda", "llvm-cpu,cuda"]
 
 
 def test_specs_and_targets_have_keys_of_their_own():

@@ -55,7 +55,7 @@ def test_right_text_passes():
 def test_compiler_failure(finished, summary, tmp_path, monkeypatch):
     monkeypatch.setattr(diagnostics.tempfile, "tempdir", str(tmp_path))
     command = ["iree-compile", "a file.mlir", "--flag"]
-    error = diagnostics.compile_error(TEXT, "kernel_x", command, finished, 5.0)
+    error = diagnostics.compile_error({"kernel.mlir": TEXT}, "kernel_x", command, finished, 5.0)
     assert error.summary.startswith(summary)
     assert "\n" not in error.summary
     report = str(error)
@@ -68,7 +68,9 @@ def test_compiler_failure(finished, summary, tmp_path, monkeypatch):
 def test_long_output_is_cut_in_the_report_but_not_in_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(diagnostics.tempfile, "tempdir", str(tmp_path))
     printed = "first words\n" + "y" * 3000 + "\n" + "some more text\n" * 10_000 + "last words"
-    error = diagnostics.compile_error(TEXT, "kernel_x", ["iree-compile"], Finished(1, printed, False), 5.0)
+    error = diagnostics.compile_error(
+        {"kernel.mlir": TEXT}, "kernel_x", ["iree-compile"], Finished(1, printed, False), 5.0
+    )
     assert len(str(error)) < 12_000
     assert "first words" in str(error)
     assert "last words" in str(error)
@@ -79,6 +81,8 @@ def test_long_output_is_cut_in_the_report_but_not_in_the_file(tmp_path, monkeypa
 
 def test_no_room_for_the_report_still_gives_the_error(tmp_path, monkeypatch):
     monkeypatch.setattr(diagnostics.tempfile, "tempdir", str(tmp_path / "missing"))
-    error = diagnostics.compile_error(TEXT, "kernel_x", ["iree-compile"], Finished(1, "bad", False), 5.0)
+    error = diagnostics.compile_error(
+        {"kernel.mlir": TEXT}, "kernel_x", ["iree-compile"], Finished(1, "bad", False), 5.0
+    )
     assert error.folder is None
     assert "bad" in str(error)

@@ -46,7 +46,11 @@ def test_label_and_fields_give_the_target_back(label):
 def test_compiler_takes_the_flags_without_a_word(label, tmp_path):
     source, vmfb = tmp_path / "tiny.mlir", tmp_path / "tiny.vmfb"
     source.write_text(TWO_DISPATCHES)
-    finished = toolchain.run([toolchain.find_tool(), str(source), "-o", str(vmfb), *flags_of(label)], 60)
+    for target in parse_targets(label):
+        for name, text in target.files.items():
+            (tmp_path / name).write_text(text)
+    command = [toolchain.find_tool(), str(source), "-o", str(vmfb), *flags_of(label)]
+    finished = toolchain.run(command, 60, str(tmp_path))
     assert (finished.returncode, finished.stderr) == (0, "")
     names = zipfile.ZipFile(vmfb).namelist()
     for target in parse_targets(label):

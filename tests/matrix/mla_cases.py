@@ -201,8 +201,10 @@ def mla_specs() -> list[MlaSpec]:
 
 
 def mla_cases(which: str = "all") -> Iterator[MlaCase]:
-    """Every kernel with every scenario; "some": a few scenarios each of the kernels with few heads."""
+    """Every kernel with every scenario; "some": every scenario, dealt out to the kernels with few heads."""
+    few = [spec for spec in mla_specs() if spec.heads < 20]
     for i, spec in enumerate(mla_specs()):
         for j, scenario in enumerate(SCENARIOS):
-            if which == "all" or (spec.heads < 20 and (j - 3 * i) % len(SCENARIOS) < 3):
+            first = few.index(spec) * len(SCENARIOS) // len(few) if spec in few else j + 1
+            if which == "all" or 0 <= j - first < 3:
                 yield MlaCase(spec, scenario, i + 5 * j)

@@ -23,13 +23,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" not in metafunc.fixturenames:
         return
     whole = metafunc.config.getoption("--whole-matrix")
-    # The operator has the portable schedule alone: on one kind of CPU it is what it is on another.
-    configs = [config for config in CONFIGS if config.target == "llvm-cpu" or "llvm-cpu" not in config.target]
     metafunc.parametrize(
         ("config", "case"),
         [
             pytest.param(config, case, id=f"{config.target}-{case.name}")
-            for config in configs
+            for config in CONFIGS
             for case in mla_cases("all" if whole else config.cases)
         ],
     )
@@ -50,6 +48,12 @@ def test_the_matrix_is_as_large_as_it_says() -> None:
     assert len({case.name for case in cases}) == len(cases) == len(mla_specs()) * len(SCENARIOS) >= 300
     assert len(set(HEADS)) == 16
     assert {1, 128} < set(HEADS)
+
+
+def test_some_cases_are_of_every_scenario() -> None:
+    some = list(mla_cases("some"))
+    assert {case.scenario for case in some} == set(SCENARIOS)
+    assert {case.name for case in some} < {case.name for case in mla_cases()}
 
 
 def test_scenarios_make_rows_with_and_without_keys_of_one_block_and_of_several() -> None:

@@ -11,6 +11,8 @@
 !item_nope = tensor<?x256x512xbf16>
 !item_scores = tensor<?x128x256xf32>
 !item_weights = tensor<?x128x256xbf16>
+!item_partial = tensor<?x128x512xf32>
+!item_per_head = tensor<?x128xf32>
 !partial = tensor<?x128x512xf32>
 !per_item = tensor<?xf32>
 !per_head = tensor<?x128xf32>
@@ -164,6 +166,7 @@ func.func @attend(
   } -> !item_keys
   // Without the barrier IREE fuses this into each of its users and redoes it for every column.
   %slots = iree_tensor_ext.compute_barrier.start %slots_computed : !item_keys{%count} -> !item_keys
+  %scale_log2_e = arith.mulf %scale, %log2_e : f32
   // Gather and decode: code -> f32, which bf16 holds exactly. A masked slot is zeros.
   %keys_empty = tensor.empty(%count) : !item_nope
   %keys = linalg.generic {
@@ -233,7 +236,6 @@ func.func @attend(
     %contract_next = arith.addf %contract_sum, %contract_product : f32
     linalg.yield %contract_next : f32
   } -> !item_scores
-  %scale_log2_e = arith.mulf %scale, %log2_e : f32
   // Scale and mask.
   %scores = linalg.generic {
     indexing_maps = [#item_head_key, #item_head_key_to_key, #item_head_key_to_item, #item_head_key],
@@ -249,20 +251,20 @@ func.func @attend(
   } -> !item_scores
 
   // Softmax over the block.
-  %per_head_empty = tensor.empty(%count) : !per_head
-  %maximum_start = linalg.fill ins(%minus_infinity : f32) outs(%per_head_empty : !per_head) -> !per_head
+  %item_per_head_empty = tensor.empty(%count) : !item_per_head
+  %maximum_start = linalg.fill ins(%minus_infinity : f32) outs(%item_per_head_empty : !item_per_head) -> !item_per_head
   %maximum = linalg.generic {
     indexing_maps = [#item_head_key, #item_head_key_to_head],
     iterator_types = ["parallel", "parallel", "reduction"]
-  } ins(%scores : !item_scores) outs(%maximum_start : !per_head) {
+  } ins(%scores : !item_scores) outs(%maximum_start : !item_per_head) {
   ^bb0(%reduce_element: f32, %reduce_so_far: f32):
     %reduce_next = arith.maximumf %reduce_so_far, %reduce_element : f32
     linalg.yield %reduce_next : f32
-  } -> !per_head
+  } -> !item_per_head
   %weights = linalg.generic {
     indexing_maps = [#item_head_key, #item_head_key_to_head, #item_head_key],
     iterator_types = ["parallel", "parallel", "parallel"]
-  } ins(%scores, %maximum : !item_scores, !per_head) outs(%scores_empty : !item_scores) {
+  } ins(%scores, %maximum : !item_scores, !item_per_head) outs(%scores_empty : !item_scores) {
   ^bb0(%score: f32, %largest: f32, %unused: f32):
       %reference_magnitude = math.absf %largest : f32
       %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinity : f32
@@ -271,15 +273,15 @@ func.func @attend(
     %weight = math.exp2 %below : f32
     linalg.yield %weight : f32
   } -> !item_scores
-  %sum_start = linalg.fill ins(%zero : f32) outs(%per_head_empty : !per_head) -> !per_head
+  %sum_start = linalg.fill ins(%zero : f32) outs(%item_per_head_empty : !item_per_head) -> !item_per_head
   %sum = linalg.generic {
     indexing_maps = [#item_head_key, #item_head_key_to_head],
     iterator_types = ["parallel", "parallel", "reduction"]
-  } ins(%weights : !item_scores) outs(%sum_start : !per_head) {
+  } ins(%weights : !item_scores) outs(%sum_start : !item_per_head) {
   ^bb0(%reduce_element: f32, %reduce_so_far: f32):
     %reduce_next = arith.addf %reduce_so_far, %reduce_element : f32
     linalg.yield %reduce_next : f32
-  } -> !per_head
+  } -> !item_per_head
   // Values: the weights rounded to bf16, their sum above from the float32 ones.
   %rounded_empty = tensor.empty(%count) : !item_weights
   %weights_rounded = linalg.generic {
@@ -291,8 +293,8 @@ func.func @attend(
 
 
   } -> !item_weights
-  %partial_empty = tensor.empty(%count) : !partial
-  %partial_zero = linalg.fill ins(%zero : f32) outs(%partial_empty : !partial) -> !partial
+  %partial_empty = tensor.empty(%count) : !item_partial
+  %partial_zero = linalg.fill ins(%zero : f32) outs(%partial_empty : !item_partial) -> !item_partial
   %partial = linalg.generic {
     indexing_maps = [
       affine_map<(w, m, n, c) -> (w, m, c)>, // %weights_rounded
@@ -300,14 +302,15 @@ func.func @attend(
       affine_map<(w, m, n, c) -> (w, m, n)> // %partial
     ],
     iterator_types = ["parallel", "parallel", "parallel", "reduction"]
-  } ins(%weights_rounded, %keys : !item_weights, !item_nope) outs(%partial_zero : !partial) {
+  } ins(%weights_rounded, %keys : !item_weights, !item_nope) outs(%partial_zero : !item_partial) {
   ^bb0(%contract_lhs: bf16, %contract_rhs: bf16, %contract_sum: f32):
     %contract_lhs_f32 = arith.extf %contract_lhs : bf16 to f32
     %contract_rhs_f32 = arith.extf %contract_rhs : bf16 to f32
     %contract_product = arith.mulf %contract_lhs_f32, %contract_rhs_f32 : f32
     %contract_next = arith.addf %contract_sum, %contract_product : f32
     linalg.yield %contract_next : f32
-  } -> !partial  %values = linalg.generic {
+  } -> !item_partial
+  %values = linalg.generic {
     indexing_maps = [#row_head_column, #row_head_column_to_row, #row_head_column],
     iterator_types = ["parallel", "parallel", "parallel"]
   } ins(%partial, %item_descales : !partial, !per_item) outs(%partial_empty : !partial) {

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import json
 import math
 import platform
@@ -276,15 +277,22 @@ def _tolerance_used(arguments: dict[str, Any], output: npt.NDArray[Any]) -> floa
 
 
 def _matrix() -> Iterator[Any]:
-    """The cases that every target runs, from the sources' tests."""
+    """The cases that every target runs, of both operators in turn, from the sources' tests.
+
+    Of `quant_sparse_flash_mla` also a case of every kernel with more heads, whose matmuls fill matrix units.
+    """
     tests = Path(__file__).resolve().parents[1] / "tests"
     if not (tests / "matrix" / "cases.py").exists():
         raise FileNotFoundError(f"{tests}: the matrix comes with the sources; run this from a checkout")
     if str(tests) not in sys.path:
         sys.path.insert(0, str(tests))
     from matrix.cases import cases  # type: ignore[import-not-found]
+    from matrix.mla_cases import mla_cases  # type: ignore[import-not-found]
 
-    yield from cases("some")
+    many_heads = (case for case in mla_cases() if case.spec.heads >= 20 and case.scenario == "prefill")
+    of_mla = itertools.chain(mla_cases("some"), many_heads)
+    for pair in itertools.zip_longest(cases("some"), of_mla):
+        yield from (case for case in pair if case is not None)
 
 
 def run(targets: tuple[str, ...], dry_run: bool) -> Report:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matrix.mla_cases import HEADS
 
 from qsmla.compiler.targets import Target
+from qsmla.ir.spec import HEAD_COUNTS
 from qsmla.tools import device_check
 from qsmla.tools.device_check import SHAPES, Measured, Report, Shape, TargetReport
 
@@ -87,6 +89,18 @@ def test_a_dry_run_writes_the_file(tmp_path: Path, capsys: pytest.CaptureFixture
     printed = capsys.readouterr().out
     assert "4 of 4 cases pass" in printed
     assert "decode, 2 requests: " in printed
+
+
+def test_the_matrix_is_of_both_operators():
+    cases = list(device_check._matrix())
+    heads = {
+        operator: {case.spec.heads for case in cases if case.spec.operator == operator}
+        for operator in ("kv_quant_sparse_flash_attention", "quant_sparse_flash_mla")
+    }
+    assert heads["kv_quant_sparse_flash_attention"] == set(HEAD_COUNTS)
+    assert heads["quant_sparse_flash_mla"] == set(HEADS)
+    # A dry run, of the first cases, has both.
+    assert len({case.spec.operator for case in cases[:4]}) == 2
 
 
 def test_what_is_not_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Final
 
 import iree.runtime as rt
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -15,20 +16,21 @@ from qsmla.compiler.targets import Target
 from qsmla.runtime.arrays import ALIGNMENT, aligned_empty
 
 _ELEMENT_TYPES: Final = {
-    "int8": rt.HalElementType.SINT_8,
-    "uint8": rt.HalElementType.SINT_8,
-    "int32": rt.HalElementType.SINT_32,
-    "float32": rt.HalElementType.FLOAT_32,
-    "float16": rt.HalElementType.FLOAT_16,
-    "bfloat16": rt.HalElementType.BFLOAT_16,
+    np.dtype(np.int8): int(rt.HalElementType.SINT_8),
+    np.dtype(np.uint8): int(rt.HalElementType.SINT_8),
+    np.dtype(np.int32): int(rt.HalElementType.SINT_32),
+    np.dtype(np.float32): int(rt.HalElementType.FLOAT_32),
+    np.dtype(np.float16): int(rt.HalElementType.FLOAT_16),
+    np.dtype(ml_dtypes.bfloat16): int(rt.HalElementType.BFLOAT_16),
 }
+_FEW_NUMBERS: Final = 1024
 _USAGE: Final = int(rt.BufferUsage.DEFAULT)
 
 
 def importable(array: npt.NDArray[Any]) -> bool:
     """Whether a CPU device can read the array where it lies."""
     # IREE crashes the process on memory that is not aligned, so this is a condition, not a preference.
-    return bool(array.flags.c_contiguous) and array.ctypes.data % ALIGNMENT == 0 and array.size > 0
+    return array.size > 0 and array.flags.c_contiguous and array.ctypes.data % ALIGNMENT == 0
 
 
 def aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -42,7 +44,7 @@ def aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def element_type(dtype: np.dtype[Any]) -> int:
     """IREE's number for a dtype of a kernel's argument."""
-    return int(_ELEMENT_TYPES[dtype.name])
+    return _ELEMENT_TYPES[dtype]
 
 
 class Device(ABC):
@@ -57,16 +59,28 @@ class Device(ABC):
 
     def __init__(self, hal: rt.HalDevice) -> None:
         self.hal = hal
+        self._numbers = aligned_empty(_FEW_NUMBERS, np.int32)
 
-    def view(self, array: npt.NDArray[Any]) -> rt.HalBufferView:
+    def view(self, array: npt.NDArray[Any], *, is_aligned: bool = False) -> rt.HalBufferView:
         """The array as a kernel's argument: in place where possible, else a copy.
 
         The caller keeps an array that is passed in place alive until the kernel has run.
+
+        Args:
+            array: any array.
+            is_aligned: it is known to be `importable`, or to be empty.
         """
-        return rt.HalBufferView(self._buffer(array), array.shape, element_type(array.dtype))
+        return rt.HalBufferView(self._buffer(array, is_aligned), array.shape, element_type(array.dtype))
+
+    def numbers(self, rows: int, columns: int) -> npt.NDArray[np.int32]:
+        """Memory for an argument of int32 [rows, columns], until the next call of this."""
+        size = rows * columns
+        if size > len(self._numbers):
+            self._numbers = aligned_empty(2 * size, np.int32)
+        return self._numbers[:size].reshape(rows, columns)
 
     @abstractmethod
-    def _buffer(self, array: npt.NDArray[Any]) -> rt.HalBuffer:
+    def _buffer(self, array: npt.NDArray[Any], is_aligned: bool) -> rt.HalBuffer:
         """The array's values in memory that kernels read."""
 
     @abstractmethod
@@ -99,9 +113,9 @@ class CpuDevice(Device):
         # The caching allocator keeps the transient buffers of one call for the next: their pages stay mapped.
         super().__init__(rt.get_driver(DRIVERS[self.kind]).create_default_device(allocators=["caching"]))
 
-    def _buffer(self, array: npt.NDArray[Any]) -> rt.HalBuffer:
+    def _buffer(self, array: npt.NDArray[Any], is_aligned: bool) -> rt.HalBuffer:
         allocator = self.hal.allocator
-        if importable(array):
+        if array.size if is_aligned else importable(array):
             source = array if array.flags.writeable else _writable(array)
             return allocator.import_host_allocation(source, self._MEMORY, _USAGE)
         if array.size:
@@ -142,7 +156,7 @@ class GpuDevice(Device):
         self._semaphore = self.hal.create_semaphore(0)
         self._copies = 0
 
-    def _buffer(self, array: npt.NDArray[Any]) -> rt.HalBuffer:
+    def _buffer(self, array: npt.NDArray[Any], is_aligned: bool) -> rt.HalBuffer:
         allocator = self.hal.allocator
         if not array.size:
             return allocator.allocate_buffer(self._MEMORY, _USAGE, ALIGNMENT)

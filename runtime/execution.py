@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import iree.runtime as rt
 import numpy as np
@@ -58,6 +58,9 @@ class Slots:
         """Values, maximum and total, as in `Partials`."""
 
 
+_NO_SLOTS: Final = Slots(0, 1)
+
+
 def run_partition(kernel: Kernel, work: Work, partition: Partition, pool: WorkerPool) -> None:
     """Compute every planned row on the pool's lanes.
 
@@ -79,7 +82,7 @@ class _Execution:
         self._kernel = kernel
         self._work = work
         self._partition = partition
-        self._slots = Slots(partition.slots, work.heads)
+        self._slots = Slots(partition.slots, work.heads) if partition.slots else _NO_SLOTS
         self._inputs: dict[Lane, _Inputs] = {}
 
     def close(self) -> None:
@@ -125,9 +128,12 @@ class _Inputs:
     """What the kernel's functions take beside work items and partial results, where a lane reads it."""
 
     def __init__(self, lane: Lane, work: Work) -> None:
-        view = lane.device.view
-        self.attend = [view(one) if isinstance(one, np.ndarray) else one for one in work.inputs]
-        self.fold = [view(array) for array in work.fold_inputs]
+        in_place = lane.device.reads_host_memory
+        self.attend = [
+            lane.device.view(one, is_aligned=in_place) if isinstance(one, np.ndarray) else one
+            for one in work.inputs
+        ]
+        self.fold = [lane.device.view(array, is_aligned=in_place) for array in work.fold_inputs]
 
 
 class _LaneRun:
@@ -146,16 +152,16 @@ class _LaneRun:
         work = self._work
         rows = np.arange(start, end)
         empty = work.blocks[start:end] == 0
-        work.output.put_nothing(work.output_row[rows[empty]])
-        rows = rows[~empty]
+        if empty.any():
+            work.output.put_nothing(work.output_row[rows[empty]])
+            rows = rows[~empty]
         for group in _groups(rows, work.blocks[rows], self._chunk):
             if len(group) == 1 and work.blocks[group[0]] > self._chunk:
                 self._do_long_row(int(group[0]))
                 continue
             blocks = work.blocks[group]
-            firsts = np.cumsum(blocks) - blocks
             partials = self._attend(group, np.zeros_like(blocks), blocks)
-            self._fold(partials, np.stack([firsts, blocks], axis=1), work.output_row[group])
+            self._fold(partials, blocks.cumsum() - blocks, blocks, work.output_row[group])
 
     def store(self, row: int, first: int, last: int, slots: Slots, slot: int) -> None:
         """Blocks first..last-1 of a row into slots, from `slot` on."""
@@ -174,7 +180,7 @@ class _LaneRun:
         for group in _groups(np.arange(len(spans)), spans[:, 1], most):
             first, last = spans[group[0], 0], spans[group[-1]].sum()
             views = [self._device.view(array[first:last]) for array in slots.arrays]
-            self._fold(Partials(*views), spans[group] - [first, 0], output_rows[group])
+            self._fold(Partials(*views), spans[group, 0] - first, spans[group, 1], output_rows[group])
 
     def _do_long_row(self, row: int) -> None:
         blocks = int(self._work.blocks[row])
@@ -192,20 +198,27 @@ class _LaneRun:
         self._check()
         work = self._work
         each = np.arange(len(rows)).repeat(blocks)
-        items = aligned_empty((len(each), 3), np.int32)
+        items = self._device.numbers(len(each), 3)
         items[:, 0] = work.output_row[rows][each]
         items[:, 1] = work.batch[rows][each]
-        items[:, 2] = np.arange(len(each)) - (np.cumsum(blocks) - blocks - first_block)[each]
-        return self._functions.attend(self._inputs.attend, work.scale, self._device.view(items))
+        items[:, 2] = np.arange(len(each)) - (blocks.cumsum() - blocks - first_block)[each]
+        view = self._device.view(items, is_aligned=True)
+        return self._functions.attend(self._inputs.attend, work.scale, view)
 
     def _fold(
-        self, partials: Partials, spans: npt.NDArray[np.int64], output_rows: npt.NDArray[np.int64]
+        self,
+        partials: Partials,
+        firsts: npt.NDArray[np.int64],
+        counts: npt.NDArray[np.int64],
+        output_rows: npt.NDArray[np.int64],
     ) -> None:
+        """Rows to their outputs, from the place of each row's first partial result and how many it has."""
         self._check()
-        longest = int(spans[:, 1].max())
-        places = spans.astype(np.int32)  # named: a CPU may read it in place, so it has to live until then
-        view = self._device.view(places)
-        output, lse = self._functions.fold(partials, self._inputs.fold, view, longest)
+        spans = self._device.numbers(len(firsts), 2)
+        spans[:, 0] = firsts
+        spans[:, 1] = counts
+        view = self._device.view(spans, is_aligned=True)
+        output, lse = self._functions.fold(partials, self._inputs.fold, view, int(counts.max()))
         self._work.output.put(output_rows, self._device, output, lse)
 
 
@@ -213,7 +226,7 @@ def _groups(
     rows: npt.NDArray[np.int64], blocks: npt.NDArray[np.int64], chunk: int
 ) -> Iterator[npt.NDArray[np.int64]]:
     """Consecutive rows with at most `chunk` blocks together; a row with more is alone."""
-    ends = np.cumsum(blocks)
+    ends = blocks.cumsum()
     first, done = 0, 0
     while first < len(rows):
         last = max(int(np.searchsorted(ends, done + chunk, side="right")), first + 1)

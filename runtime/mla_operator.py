@@ -23,7 +23,7 @@ from qsmla.runtime.mla_checks import OUTPUT_DTYPE, MlaCall, check_mla_call
 from qsmla.runtime.mla_selection import MlaSelection, select
 from qsmla.runtime.notices import warn_of_copies
 from qsmla.runtime.output import Output, Result, results_of
-from qsmla.runtime.partition import Partition, check_cut, plan_rows
+from qsmla.runtime.partition import Partition, check_cut, own_plan
 from qsmla.runtime.row_keys import Lengths
 from qsmla.runtime.workers import pool
 
@@ -219,15 +219,14 @@ def _partition(
         TypeError: `metadata` is no int32 array.
         ValueError: `metadata` was planned for another call, or is damaged.
     """
-    mark = mla_fingerprint(call.attributes, call.lengths)
+    lengths = call.lengths
     if metadata is not None:
-        planned = check_fingerprint(metadata, mark)
-        check_cut(planned, selection.planned_blocks, call.lengths.query, call.lengths.first_rows)
+        planned = check_fingerprint(metadata, mla_fingerprint(call.attributes, lengths))
+        check_cut(planned, selection.planned_blocks, lengths.query, lengths.first_rows)
         if np.array_equal(selection.blocks, selection.planned_blocks):
             return planned
         num_cores = planned.num_cores
-    lengths = call.lengths
-    return plan_rows(selection.blocks, lengths.query, num_cores, mark, first_rows=lengths.first_rows)
+    return own_plan(selection.blocks, lengths.query, num_cores, first_rows=lengths.first_rows)
 
 
 def _work(

@@ -22,7 +22,7 @@ from qsmla.runtime.limits import check_buffers
 from qsmla.runtime.mla_operator import LoadedMla
 from qsmla.runtime.output import Output, Result, results_of
 from qsmla.runtime.partition import NUM_CORES
-from qsmla.runtime.work import partition, select, work
+from qsmla.runtime.work import own_partition, partition, select, work
 from qsmla.runtime.workers import pool, worker_count
 
 _ON_DEVICE: Final = ("query", "key", "sparse_indices")
@@ -238,7 +238,10 @@ def _run(
     selection = select(call)
     check_buffers(call, selection.blocks, target)
     lanes = pool(target)
-    cut = partition(call, selection, lanes.count, metadata)
+    if metadata is None:
+        cut = own_partition(call, selection, lanes.count)
+    else:
+        cut = partition(call, selection, lanes.count, metadata)
     stay_on = target if "query" in resident else None
     if selection.indices is not call.indices:
         # Brought to the front on the host: what lies on the device is another array.

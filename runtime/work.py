@@ -15,7 +15,7 @@ from qsmla.runtime.execution import Work
 from qsmla.runtime.fingerprint import check_fingerprint, fingerprint
 from qsmla.runtime.notices import warn_of_copies
 from qsmla.runtime.output import Output
-from qsmla.runtime.partition import Partition, check_cut, plan_rows
+from qsmla.runtime.partition import Partition, check_cut, own_plan, plan_rows
 from qsmla.runtime.selection import compact, row_geometry, valid_counts
 
 
@@ -38,7 +38,7 @@ class Selection:
     @property
     def first_in_order(self) -> npt.NDArray[np.int64]:
         """[B]; place of each request's first row among the planned rows."""
-        return np.cumsum(self.rows_per_batch) - self.rows_per_batch
+        return self.rows_per_batch.cumsum() - self.rows_per_batch
 
 
 def select(call: AttentionCall) -> Selection:
@@ -67,8 +67,24 @@ def partition(
         TypeError: `metadata` is no int32 array.
         ValueError: `metadata` was planned for another call; `num_cores` is not in 1..132.
     """
+    mark = _mark(call, selection)
+    first_rows = _first_rows(call)
+    if metadata is not None:
+        given = check_fingerprint(metadata, mark)
+        check_cut(given, selection.blocks, selection.rows_per_batch, first_rows)
+        return given
+    return plan_rows(selection.blocks, selection.rows_per_batch, num_cores, mark, first_rows=first_rows)
+
+
+def own_partition(call: AttentionCall, selection: Selection, num_cores: int) -> Partition:
+    """The same over `num_cores`, to run at once: nobody will ask which call it was planned for."""
+    return own_plan(selection.blocks, selection.rows_per_batch, num_cores, first_rows=_first_rows(call))
+
+
+def _mark(call: AttentionCall, selection: Selection) -> int:
+    """What ties a plan to the call."""
     spec = call.spec
-    mark = fingerprint(
+    return fingerprint(
         spec.operator,
         {
             "layout_query": spec.layout_query,
@@ -80,14 +96,13 @@ def partition(
             "blocks": selection.blocks,
         },
     )
-    first_rows = None
-    if spec.layout_query == "BSND":
-        first_rows = np.arange(len(call.query_lengths)) * call.output_shape[1]
-    if metadata is not None:
-        given = check_fingerprint(metadata, mark)
-        check_cut(given, selection.blocks, selection.rows_per_batch, first_rows)
-        return given
-    return plan_rows(selection.blocks, selection.rows_per_batch, num_cores, mark, first_rows=first_rows)
+
+
+def _first_rows(call: AttentionCall) -> npt.NDArray[np.int64] | None:
+    """[B]; each request's first row in the output, None where they follow each other without a gap."""
+    if call.spec.layout_query == "TND":
+        return None
+    return np.arange(len(call.query_lengths)) * call.output_shape[1]
 
 
 def work(

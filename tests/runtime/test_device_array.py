@@ -93,7 +93,9 @@ def test_a_resident_cache_is_not_sent_again(monkeypatch):
     sent = []
     view = devices.GpuDevice.view
     monkeypatch.setattr(
-        devices.GpuDevice, "view", lambda self, array: sent.append(array.nbytes) or view(self, array)
+        devices.GpuDevice,
+        "view",
+        lambda self, array, **how: sent.append(array.nbytes) or view(self, array, **how),
     )
     key = qsmla.to_device(arguments["key"], config.target)
     assert sent.pop() == key.nbytes

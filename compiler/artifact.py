@@ -44,7 +44,8 @@ class Record:
         schedule: how it is arranged.
         targets: what it is compiled for.
         versions: of qsmla and iree-base-compiler.
-        source_hash: SHA-256 of the MLIR text without this record, in hexadecimal.
+        source_hash: SHA-256 over what the MLIR text is made from (kernel, schedule, templates), in
+            hexadecimal.
         flags: the flags of iree-compile.
     """
 
@@ -134,7 +135,7 @@ class Artifact:
 
     @property
     def source_hash(self) -> str:
-        """SHA-256 of the MLIR text, without what the artifact says about itself."""
+        """SHA-256 over what the MLIR text is made from: the kernel, the schedule and the templates."""
         return self.record.source_hash
 
     @classmethod

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Mapping
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +16,8 @@ from qsmla.ir.schedule import KEY_BLOCK, Schedule
 from qsmla.ir.spec import NOPE_DIM, ROPE_DIM, ROW_BYTES, TILE_SIZE, KernelSpec, Spec
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from jinja2 import Environment
 
 _FLOAT_TYPES = {"bfloat16": "bf16", "float16": "f16", "float32": "f32"}
@@ -71,6 +75,24 @@ def render(
         module_attributes=module_attributes,
         **_types(spec, schedule),
     )
+
+
+@functools.cache
+def generator_digest() -> str:
+    """A SHA-256 over this package, its templates too: where it is equal, so is what `render` makes."""
+    return _digest_of(resources.files("qsmla.ir"))
+
+
+def _digest_of(folder: Traversable) -> str:
+    """Over the names and contents of a folder's modules and templates."""
+    digest = hashlib.sha256()
+    for place in (folder, folder / "templates"):
+        for file in sorted(place.iterdir(), key=lambda file: file.name):
+            if file.name.endswith((".py", ".j2")):
+                content = file.read_bytes()
+                digest.update(f"{file.name}\0{len(content)}\0".encode())
+                digest.update(content)
+    return digest.hexdigest()
 
 
 def _types(spec: Spec, schedule: Schedule) -> dict[str, Any]:

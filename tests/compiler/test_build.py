@@ -110,10 +110,14 @@ def test_specs_and_targets_have_keys_of_their_own():
     assert len(keys) == 15
 
 
-def test_source_hash_leaves_the_description_out(kernel_artifact):
-    work = build.plan(SPEC)
-    assert "iree.reflection" not in work.source or "source_hash" not in work.source
-    assert kernel_artifact.source_hash == work.record.source_hash
+def test_source_hash_is_the_plans(kernel_artifact):
+    assert kernel_artifact.source_hash == build.plan(SPEC).record.source_hash
+
+
+def test_another_generator_makes_another_key(monkeypatch):
+    key = build.plan(SPEC).key
+    monkeypatch.setattr(build, "generator_digest", lambda: "another")
+    assert build.plan(SPEC).key != key
 
 
 def test_timeout_is_an_error_that_shows_the_template(reports, monkeypatch):
@@ -169,13 +173,17 @@ def test_wrong_arguments():
             build.compile(SPEC, timeout=timeout)
 
 
-def test_missing_jinja_says_what_to_install(monkeypatch):
+def test_missing_jinja_says_what_to_install(kernel_artifact, tmp_path, monkeypatch):
     find_spec = build.importlib.util.find_spec
     monkeypatch.setattr(
         build.importlib.util, "find_spec", lambda name: None if name == "jinja2" else find_spec(name)
     )
+    store = ArtifactCache(tmp_path)
     with pytest.raises(CompilerMissingError, match=r"jinja2, .*pip install 'qsmla\[compiler\]'"):
-        build.compile(SPEC)
+        build.compile(SPEC, cache=store)
+    # What is in the cache needs no template engine.
+    kernel_artifact.write(store.path(build.plan(SPEC).key))
+    assert build.compile(SPEC, cache=store).spec == SPEC
 
 
 def test_different_iree_versions_are_refused(monkeypatch):

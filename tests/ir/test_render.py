@@ -11,7 +11,7 @@ import jinja2
 import pytest
 from iree.compiler import ir
 
-from qsmla.ir.render import render
+from qsmla.ir.render import _digest_of, generator_digest, render
 from qsmla.ir.schedule import AVX2, AVX512, AVX512_BF16, LINALG_FLOAT32, LINALG_QUERY, SCHEDULES, Schedule
 from qsmla.ir.spec import KernelSpec, MlaSpec, Spec
 
@@ -58,15 +58,15 @@ def variants() -> list[tuple[Schedule, Spec, str, Any]]:
     bases: list[Spec] = [KernelSpec(layout_kv="PA_BSND"), MlaSpec()]
     for schedule in SCHEDULES.values():
         for base in bases:
-            if not schedule.serves(base):
-                continue
             for field, values in base.CHOICES.items():
                 chosen = values if isinstance(values, tuple) else (1, 7, 16, 127, 128)
                 for value in chosen:
                     changes = {field: value}
                     if (field, value) == ("layout_kv", "TND"):
                         changes["layout_query"] = "TND"
-                    found.append((schedule, dataclasses.replace(base, **changes), field, value))
+                    spec = dataclasses.replace(base, **changes)
+                    if schedule.serves(spec):
+                        found.append((schedule, spec, field, value))
     return found
 
 
@@ -205,3 +205,21 @@ def test_module_attributes_are_the_module_s() -> None:
         context.allow_unregistered_dialects = True
         module = ir.Module.parse(text)
         assert ir.IntegerAttr(module.operation.attributes["test.note"]).value == 7
+
+
+def test_the_digest_is_over_names_and_contents(tmp_path: Path) -> None:
+    (tmp_path / "templates").mkdir()
+    seen = set()
+    for name, content in (
+        ("render.py", "a"),
+        ("render.py", "b"),
+        ("templates/a.mlir.j2", ""),
+        ("templates/a.mlir.j2", "a"),
+        ("templates/b.mlir.j2", "a"),
+    ):
+        (tmp_path / name).write_text(content)
+        seen.add(_digest_of(tmp_path))
+    assert len(seen) == 5
+    (tmp_path / "notes.txt").write_text("not a part of it")
+    assert _digest_of(tmp_path) in seen
+    assert generator_digest() not in seen

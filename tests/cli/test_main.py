@@ -16,7 +16,7 @@ from qsmla import cli
 from qsmla.cli import report
 from qsmla.compiler.errors import CompileError, CompilerMissingError
 
-COMMANDS = ("emit", "compile", "inspect", "run", "verify", "devices", "cache")
+COMMANDS = ("emit", "compile", "inspect", "run", "verify", "bench", "metadata", "replay", "devices", "cache")
 QSMLA = [sys.executable, "-c", "import sys; from qsmla.cli import main; sys.exit(main())"]
 
 

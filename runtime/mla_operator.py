@@ -15,6 +15,7 @@ from qsmla.runtime.device_array import Array, DeviceArray, from_device, kernel_i
 from qsmla.runtime.devices import aligned
 from qsmla.runtime.execution import Work, run_partition
 from qsmla.runtime.fingerprint import check_fingerprint
+from qsmla.runtime.kept_plans import own_plan
 from qsmla.runtime.kernels import kernel_for, resolve_target, target_of
 from qsmla.runtime.lanes import Kernel
 from qsmla.runtime.limits import check_buffer
@@ -23,7 +24,7 @@ from qsmla.runtime.mla_checks import OUTPUT_DTYPE, MlaCall, check_mla_call
 from qsmla.runtime.mla_selection import MlaSelection, select
 from qsmla.runtime.notices import warn_of_copies
 from qsmla.runtime.output import Output, Result, results_of
-from qsmla.runtime.partition import Partition, check_cut, own_plan
+from qsmla.runtime.partition import Partition, check_cut
 from qsmla.runtime.row_keys import Lengths
 from qsmla.runtime.workers import pool
 

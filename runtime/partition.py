@@ -6,7 +6,6 @@ operator: `plan_rows` needs nothing but the key blocks of each row.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -31,8 +30,6 @@ MAGIC: Final = 0x314D5351
 VERSION: Final = 1
 
 _HEADER_WORDS: Final = 16
-_MOST_ROWS_KEPT: Final = 4096
-"""Beyond this, looking a plan up takes as long as it saves."""
 _WORD: Final = 2**32
 
 
@@ -303,31 +300,6 @@ def plan_rows(
         cursors=tuple(map(Cursor._make, np.stack(columns, axis=1).tolist())),
         combines=tuple(map(Combine, output_rows.tolist(), slots[:-1].tolist(), np.diff(slots).tolist())),
     )
-
-
-def own_plan(
-    blocks: NDArray[np.integer[Any]],
-    rows_per_batch: NDArray[np.integer[Any]],
-    num_cores: int,
-    *,
-    first_rows: NDArray[np.integer[Any]] | None = None,
-) -> Partition:
-    """What `plan_rows` makes, for a call that plans for itself: without a fingerprint.
-
-    The layers of a model call with the same blocks one after the other, so that plans of few rows are kept.
-    """
-    if len(blocks) > _MOST_ROWS_KEPT:
-        return plan_rows(blocks, rows_per_batch, num_cores, 0, first_rows=first_rows)
-    starts = None if first_rows is None else first_rows.astype(np.int64).tobytes()
-    batches = rows_per_batch.astype(np.int64).tobytes()
-    return _kept_plan(blocks.astype(np.int64).tobytes(), batches, num_cores, starts)
-
-
-@functools.lru_cache(maxsize=64)
-def _kept_plan(blocks: bytes, rows_per_batch: bytes, num_cores: int, first_rows: bytes | None) -> Partition:
-    starts = None if first_rows is None else np.frombuffer(first_rows, np.int64)
-    batches = np.frombuffer(rows_per_batch, np.int64)
-    return plan_rows(np.frombuffer(blocks, np.int64), batches, num_cores, 0, first_rows=starts)
 
 
 def check_cut(

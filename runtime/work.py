@@ -13,9 +13,10 @@ from qsmla.runtime.checks import AttentionCall
 from qsmla.runtime.device_array import DeviceArray, kernel_inputs
 from qsmla.runtime.execution import Work
 from qsmla.runtime.fingerprint import check_fingerprint, fingerprint
+from qsmla.runtime.kept_plans import own_plan
 from qsmla.runtime.notices import warn_of_copies
 from qsmla.runtime.output import Output
-from qsmla.runtime.partition import Partition, check_cut, own_plan, plan_rows
+from qsmla.runtime.partition import Partition, check_cut, plan_rows
 from qsmla.runtime.selection import compact, row_geometry, valid_counts
 
 

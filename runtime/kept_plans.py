@@ -1,0 +1,39 @@
+"""Plans that calls make for themselves, kept for the calls that follow."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qsmla.runtime.partition import Partition, plan_rows
+
+_MOST_ROWS_KEPT: Final = 4096
+"""Beyond this, looking a plan up takes as long as it saves."""
+
+
+def own_plan(
+    blocks: NDArray[np.integer[Any]],
+    rows_per_batch: NDArray[np.integer[Any]],
+    num_cores: int,
+    *,
+    first_rows: NDArray[np.integer[Any]] | None = None,
+) -> Partition:
+    """What `plan_rows` makes, for a call that plans for itself: without a fingerprint.
+
+    The layers of a model call with the same blocks one after the other, so that plans of few rows are kept.
+    """
+    if len(blocks) > _MOST_ROWS_KEPT:
+        return plan_rows(blocks, rows_per_batch, num_cores, 0, first_rows=first_rows)
+    starts = None if first_rows is None else first_rows.astype(np.int64).tobytes()
+    batches = rows_per_batch.astype(np.int64).tobytes()
+    return _kept_plan(blocks.astype(np.int64).tobytes(), batches, num_cores, starts)
+
+
+@functools.lru_cache(maxsize=64)
+def _kept_plan(blocks: bytes, rows_per_batch: bytes, num_cores: int, first_rows: bytes | None) -> Partition:
+    starts = None if first_rows is None else np.frombuffer(first_rows, np.int64)
+    batches = np.frombuffer(rows_per_batch, np.int64)
+    return plan_rows(np.frombuffer(blocks, np.int64), batches, num_cores, 0, first_rows=starts)

@@ -35,7 +35,12 @@ def aligned_empty(shape: int | Sequence[int], dtype: npt.DTypeLike) -> npt.NDArr
         raise TypeError(f"shape is {shape!r}; allowed: an int or a sequence of ints") from error
     if any(n < 0 for n in dimensions):
         raise ValueError(f"shape is {dimensions}; allowed: dimensions of 0 or more")
-    size = math.prod(dimensions) * kind.itemsize
+    return aligned_memory(dimensions, kind)
+
+
+def aligned_memory(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The same for arguments that need no look."""
+    size = math.prod(shape) * dtype.itemsize
     memory = np.empty(size + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
-    return memory[start : start + size].view(kind).reshape(dimensions)
+    return memory[start : start + size].view(dtype).reshape(shape)

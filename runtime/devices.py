@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from qsmla.compiler.drivers import DRIVERS
 from qsmla.compiler.targets import Target
-from qsmla.runtime.arrays import ALIGNMENT, aligned_empty
+from qsmla.runtime.arrays import ALIGNMENT, aligned_empty, aligned_memory
 
 _ELEMENT_TYPES: Final = {
     np.dtype(np.int8): int(rt.HalElementType.SINT_8),
@@ -23,7 +23,6 @@ _ELEMENT_TYPES: Final = {
     np.dtype(np.float16): int(rt.HalElementType.FLOAT_16),
     np.dtype(ml_dtypes.bfloat16): int(rt.HalElementType.BFLOAT_16),
 }
-_FEW_NUMBERS: Final = 1024
 _USAGE: Final = int(rt.BufferUsage.DEFAULT)
 
 
@@ -37,7 +36,7 @@ def aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The array, or a copy of it, where a CPU device can read it in place."""
     if importable(array):
         return array
-    copy = aligned_empty(array.shape, array.dtype)
+    copy = aligned_memory(array.shape, array.dtype)
     copy[...] = array
     return copy
 
@@ -59,7 +58,6 @@ class Device(ABC):
 
     def __init__(self, hal: rt.HalDevice) -> None:
         self.hal = hal
-        self._numbers = aligned_empty(_FEW_NUMBERS, np.int32)
 
     def view(self, array: npt.NDArray[Any], *, is_aligned: bool = False) -> rt.HalBufferView:
         """The array as a kernel's argument: in place where possible, else a copy.
@@ -71,13 +69,6 @@ class Device(ABC):
             is_aligned: it is known to be `importable`, or to be empty.
         """
         return rt.HalBufferView(self._buffer(array, is_aligned), array.shape, element_type(array.dtype))
-
-    def numbers(self, rows: int, columns: int) -> npt.NDArray[np.int32]:
-        """Memory for an argument of int32 [rows, columns], until the next call of this."""
-        size = rows * columns
-        if size > len(self._numbers):
-            self._numbers = aligned_empty(2 * size, np.int32)
-        return self._numbers[:size].reshape(rows, columns)
 
     @abstractmethod
     def _buffer(self, array: npt.NDArray[Any], is_aligned: bool) -> rt.HalBuffer:

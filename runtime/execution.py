@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import iree.runtime as rt
 import numpy as np
@@ -14,10 +14,37 @@ import numpy.typing as npt
 from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.ir.spec import NOPE_DIM, ROPE_DIM
 from qsmla.runtime.arrays import aligned_empty
+from qsmla.runtime.devices import aligned
 from qsmla.runtime.lanes import Kernel, Lane, Partials
 from qsmla.runtime.output import Output
 from qsmla.runtime.partition import CoreRange, Partition
 from qsmla.runtime.workers import Check, WorkerPool
+
+
+class Step(NamedTuple):
+    """Whole rows that are done at a time, and fit a chunk together."""
+
+    items: npt.NDArray[np.int32]
+    """[items, 3]: row in the inputs, batch, key block."""
+    spans: npt.NDArray[np.int32]
+    """[rows, 2]: a row's first item, and how many."""
+    longest: int
+    """Items of the row that has the most."""
+    output_rows: npt.NDArray[np.int64]
+    """[rows]."""
+
+
+class CoreSteps(NamedTuple):
+    """What there is to do of a core's whole rows."""
+
+    nothing: npt.NDArray[np.int64]
+    """Output rows without keys."""
+    steps: tuple[Step | int, ...]
+    """A number is a row by itself, longer than a chunk."""
+
+
+Steps = dict[tuple[int, int, int], CoreSteps]
+"""By first row, last row and blocks in a chunk."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,6 +67,8 @@ class Work:
     """[batches]; place of each batch's first row among the planned rows."""
     output: Output
     """Written."""
+    steps: Steps
+    """What earlier calls with the same partition worked out, and this one adds to."""
 
     @property
     def item_bytes(self) -> int:
@@ -150,24 +179,23 @@ class _LaneRun:
     def do_whole_rows(self, start: int, end: int) -> None:
         """Rows of this core alone, as many at a time as fit a chunk."""
         work = self._work
-        rows = np.arange(start, end)
-        empty = work.blocks[start:end] == 0
-        if empty.any():
-            work.output.put_nothing(work.output_row[rows[empty]])
-            rows = rows[~empty]
-        for group in _groups(rows, work.blocks[rows], self._chunk):
-            if len(group) == 1 and work.blocks[group[0]] > self._chunk:
-                self._do_long_row(int(group[0]))
-                continue
-            blocks = work.blocks[group]
-            partials = self._attend(group, np.zeros_like(blocks), blocks)
-            self._fold(partials, blocks.cumsum() - blocks, blocks, work.output_row[group])
+        known = (start, end, self._chunk)
+        todo = work.steps.get(known)
+        if todo is None:
+            todo = work.steps[known] = _steps(work, start, end, self._chunk)
+        if len(todo.nothing):
+            work.output.put_nothing(todo.nothing)
+        for step in todo.steps:
+            if isinstance(step, int):
+                self._do_long_row(step)
+            else:
+                self._fold(self._attend(step.items), step.spans, step.longest, step.output_rows)
 
     def store(self, row: int, first: int, last: int, slots: Slots, slot: int) -> None:
         """Blocks first..last-1 of a row into slots, from `slot` on."""
         for begin in range(first, last, self._chunk):
             count = min(self._chunk, last - begin)
-            partials = self._attend(np.array([row]), np.array([begin]), np.array([count]))
+            partials = self._attend(_items(self._work, np.array([row]), np.array([begin]), np.array([count])))
             at = slice(slot + begin - first, slot + begin - first + count)
             for kept, made in zip(slots.arrays, partials, strict=True):
                 kept[at] = self._device.read(made, np.float32)
@@ -180,7 +208,8 @@ class _LaneRun:
         for group in _groups(np.arange(len(spans)), spans[:, 1], most):
             first, last = spans[group[0], 0], spans[group[-1]].sum()
             views = [self._device.view(array[first:last]) for array in slots.arrays]
-            self._fold(Partials(*views), spans[group, 0] - first, spans[group, 1], output_rows[group])
+            places = aligned((spans[group] - [first, 0]).astype(np.int32))
+            self._fold(Partials(*views), places, int(places[:, 1].max()), output_rows[group])
 
     def _do_long_row(self, row: int) -> None:
         blocks = int(self._work.blocks[row])
@@ -188,38 +217,58 @@ class _LaneRun:
         self.store(row, 0, blocks, slots, 0)
         self.fold_slots(slots, np.array([[0, blocks]]), self._work.output_row[[row]])
 
-    def _attend(
-        self,
-        rows: npt.NDArray[np.int64],
-        first_block: npt.NDArray[np.int64],
-        blocks: npt.NDArray[np.int64],
-    ) -> Partials:
-        """Partial results of `blocks` blocks of each planned row, from its `first_block` on."""
+    def _attend(self, items: npt.NDArray[np.int32]) -> Partials:
+        """Partial results of work items, which are `aligned`."""
         self._check()
-        work = self._work
-        each = np.arange(len(rows)).repeat(blocks)
-        items = self._device.numbers(len(each), 3)
-        items[:, 0] = work.output_row[rows][each]
-        items[:, 1] = work.batch[rows][each]
-        items[:, 2] = np.arange(len(each)) - (blocks.cumsum() - blocks - first_block)[each]
         view = self._device.view(items, is_aligned=True)
-        return self._functions.attend(self._inputs.attend, work.scale, view)
+        return self._functions.attend(self._inputs.attend, self._work.scale, view)
 
     def _fold(
         self,
         partials: Partials,
-        firsts: npt.NDArray[np.int64],
-        counts: npt.NDArray[np.int64],
+        spans: npt.NDArray[np.int32],
+        longest: int,
         output_rows: npt.NDArray[np.int64],
     ) -> None:
-        """Rows to their outputs, from the place of each row's first partial result and how many it has."""
+        """Rows to their outputs; spans, which are `aligned`: a row's first partial result, and how many."""
         self._check()
-        spans = self._device.numbers(len(firsts), 2)
-        spans[:, 0] = firsts
-        spans[:, 1] = counts
         view = self._device.view(spans, is_aligned=True)
-        output, lse = self._functions.fold(partials, self._inputs.fold, view, int(counts.max()))
+        output, lse = self._functions.fold(partials, self._inputs.fold, view, longest)
         self._work.output.put(output_rows, self._device, output, lse)
+
+
+def _steps(work: Work, start: int, end: int, chunk: int) -> CoreSteps:
+    """Planned rows start..end-1, `chunk` blocks at a time."""
+    rows = np.arange(start, end)
+    empty = work.blocks[start:end] == 0
+    with_keys = rows[~empty]
+    steps: list[Step | int] = []
+    for group in _groups(with_keys, work.blocks[with_keys], chunk):
+        blocks = work.blocks[group]
+        if len(group) == 1 and blocks[0] > chunk:
+            steps.append(int(group[0]))
+            continue
+        spans = aligned_empty((len(group), 2), np.int32)
+        spans[:, 0] = blocks.cumsum() - blocks
+        spans[:, 1] = blocks
+        items = _items(work, group, np.zeros_like(blocks), blocks)
+        steps.append(Step(items, spans, int(blocks.max()), work.output_row[group]))
+    return CoreSteps(work.output_row[rows[empty]], tuple(steps))
+
+
+def _items(
+    work: Work,
+    rows: npt.NDArray[np.int64],
+    first_block: npt.NDArray[np.int64],
+    blocks: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int32]:
+    """The work items of `blocks` blocks of each planned row, from its `first_block` on."""
+    each = np.arange(len(rows)).repeat(blocks)
+    items = aligned_empty((len(each), 3), np.int32)
+    items[:, 0] = work.output_row[rows][each]
+    items[:, 1] = work.batch[rows][each]
+    items[:, 2] = np.arange(len(each)) - (blocks.cumsum() - blocks - first_block)[each]
+    return items
 
 
 def _groups(

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qsmla.runtime.execution import Steps
 from qsmla.runtime.partition import Partition, plan_rows
 
 _MOST_ROWS_KEPT: Final = 4096
 """Beyond this, looking a plan up takes as long as it saves."""
+
+
+class KeptPlan(NamedTuple):
+    """A plan, and what calls have worked out from it."""
+
+    partition: Partition
+    steps: Steps
 
 
 def own_plan(
@@ -20,20 +28,20 @@ def own_plan(
     num_cores: int,
     *,
     first_rows: NDArray[np.integer[Any]] | None = None,
-) -> Partition:
+) -> KeptPlan:
     """What `plan_rows` makes, for a call that plans for itself: without a fingerprint.
 
     The layers of a model call with the same blocks one after the other, so that plans of few rows are kept.
     """
     if len(blocks) > _MOST_ROWS_KEPT:
-        return plan_rows(blocks, rows_per_batch, num_cores, 0, first_rows=first_rows)
+        return KeptPlan(plan_rows(blocks, rows_per_batch, num_cores, 0, first_rows=first_rows), {})
     starts = None if first_rows is None else first_rows.astype(np.int64).tobytes()
     batches = rows_per_batch.astype(np.int64).tobytes()
     return _kept_plan(blocks.astype(np.int64).tobytes(), batches, num_cores, starts)
 
 
-@functools.lru_cache(maxsize=64)
-def _kept_plan(blocks: bytes, rows_per_batch: bytes, num_cores: int, first_rows: bytes | None) -> Partition:
+@functools.lru_cache(maxsize=16)
+def _kept_plan(blocks: bytes, rows_per_batch: bytes, num_cores: int, first_rows: bytes | None) -> KeptPlan:
     starts = None if first_rows is None else np.frombuffer(first_rows, np.int64)
     batches = np.frombuffer(rows_per_batch, np.int64)
-    return plan_rows(np.frombuffer(blocks, np.int64), batches, num_cores, 0, first_rows=starts)
+    return KeptPlan(plan_rows(np.frombuffer(blocks, np.int64), batches, num_cores, 0, first_rows=starts), {})

@@ -13,9 +13,9 @@ from qsmla.compiler.targets import Target
 from qsmla.ir.spec import NOPE_DIM, MlaSpec
 from qsmla.runtime.device_array import Array, DeviceArray, from_device, kernel_inputs
 from qsmla.runtime.devices import aligned
-from qsmla.runtime.execution import Work, run_partition
+from qsmla.runtime.execution import Steps, Work, run_partition
 from qsmla.runtime.fingerprint import check_fingerprint
-from qsmla.runtime.kept_plans import own_plan
+from qsmla.runtime.kept_plans import KeptPlan, own_plan
 from qsmla.runtime.kernels import kernel_for, resolve_target, target_of
 from qsmla.runtime.lanes import Kernel
 from qsmla.runtime.limits import check_buffer
@@ -24,7 +24,7 @@ from qsmla.runtime.mla_checks import OUTPUT_DTYPE, MlaCall, check_mla_call
 from qsmla.runtime.mla_selection import MlaSelection, select
 from qsmla.runtime.notices import warn_of_copies
 from qsmla.runtime.output import Output, Result, results_of
-from qsmla.runtime.partition import Partition, check_cut
+from qsmla.runtime.partition import check_cut
 from qsmla.runtime.row_keys import Lengths
 from qsmla.runtime.workers import pool
 
@@ -182,7 +182,7 @@ def _run(
     selection = select(call)
     _check_buffers(call, selection, target)
     lanes = pool(target)
-    cut = _partition(call, selection, lanes.count, metadata)
+    cut, steps = _partition(call, selection, lanes.count, metadata)
     stay_on = target if "q" in resident else None
     for name, indices in selection.indices.items():
         if indices is not call.parts[name].indices:
@@ -191,12 +191,15 @@ def _run(
 
     def compute(output: Output) -> None:
         in_place = target.kind == "llvm-cpu"
-        run_partition(kernel, _work(call, selection, output, resident, in_place=in_place), cut, lanes)
-        nobody = np.ones(len(call.query), np.bool_)
-        nobody[selection.output_row] = False
-        output.put_nothing(nobody)
-        # The fold divides by the keys' weights: what it makes of none is not what a row without keys is.
-        output.put_nothing(selection.keyless, call.sinks)
+        work = _work(call, selection, output, resident, in_place=in_place, steps=steps)
+        run_partition(kernel, work, cut, lanes)
+        if len(selection.output_row) < len(call.query):
+            nobody = np.ones(len(call.query), np.bool_)
+            nobody[selection.output_row] = False
+            output.put_nothing(nobody)
+        if len(selection.keyless):
+            # The fold divides by the keys' weights: what it makes of none is not what such a row is.
+            output.put_nothing(selection.keyless, call.sinks)
 
     return results_of(
         compute,
@@ -210,8 +213,8 @@ def _run(
 
 def _partition(
     call: MlaCall, selection: MlaSelection, num_cores: int, metadata: npt.NDArray[np.int32] | None
-) -> Partition:
-    """The partition that `metadata` holds, or a new one over `num_cores`.
+) -> KeptPlan:
+    """The partition that `metadata` holds, or one over `num_cores`.
 
     Ids that occur several times may make more blocks than any metadata counts. Such a call is cut anew, over
     as many cores; a row's bits do not depend on where it is cut.
@@ -225,7 +228,7 @@ def _partition(
         planned = check_fingerprint(metadata, mla_fingerprint(call.attributes, lengths))
         check_cut(planned, selection.planned_blocks, lengths.query, lengths.first_rows)
         if np.array_equal(selection.blocks, selection.planned_blocks):
-            return planned
+            return KeptPlan(planned, {})
         num_cores = planned.num_cores
     return own_plan(selection.blocks, lengths.query, num_cores, first_rows=lengths.first_rows)
 
@@ -237,6 +240,7 @@ def _work(
     resident: dict[str, DeviceArray],
     *,
     in_place: bool,
+    steps: Steps,
 ) -> Work:
     """The call's arrays as the kernel takes them; `in_place`: the device reads the host's memory."""
     arrays: dict[str, npt.NDArray[Any]] = {"q": call.query}
@@ -261,6 +265,7 @@ def _work(
         blocks=selection.blocks,
         first_in_order=np.cumsum(query_counts) - query_counts,
         output=output,
+        steps=steps,
     )
 
 

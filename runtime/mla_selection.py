@@ -12,7 +12,7 @@ import numpy.typing as npt
 from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.runtime.mla_checks import MlaCall
 from qsmla.runtime.row_keys import MlaAttributes, MlaLengths, row_keys
-from qsmla.runtime.selection import count_valid, valid_first
+from qsmla.runtime.selection import valid_first
 
 Integers = npt.NDArray[np.int64]
 
@@ -60,8 +60,8 @@ def select(call: MlaCall) -> MlaSelection:
         if part.indices is not None:
             valid = _Valid(part.indices, columns[:, 1], columns[:, 2])
             planned = np.minimum(planned, part.indices.shape[1])
-            attended = count_valid(part.indices, valid)[output_row]
-            indices[name] = valid_first(part.indices, valid)
+            valid_counts, indices[name] = valid_first(part.indices, valid)
+            attended = valid_counts[output_row]
         planned_blocks += -(-planned // KEY_BLOCK)
         # Distinct ids are never more than were planned for.
         blocks += -(-np.maximum(planned, attended) // KEY_BLOCK)

@@ -239,9 +239,9 @@ def _run(
     check_buffers(call, selection.blocks, target)
     lanes = pool(target)
     if metadata is None:
-        cut = own_partition(call, selection, lanes.count)
+        cut, steps = own_partition(call, selection, lanes.count)
     else:
-        cut = partition(call, selection, lanes.count, metadata)
+        cut, steps = partition(call, selection, lanes.count, metadata), {}
     stay_on = target if "query" in resident else None
     if selection.indices is not call.indices:
         # Brought to the front on the host: what lies on the device is another array.
@@ -249,8 +249,10 @@ def _run(
 
     def compute(output: Output) -> None:
         in_place = target.kind == "llvm-cpu"
-        run_partition(kernel, work(call, selection, output, in_place=in_place, resident=resident), cut, lanes)
-        output.put_nothing(selection.batch < 0)
+        made = work(call, selection, output, in_place=in_place, resident=resident, steps=steps)
+        run_partition(kernel, made, cut, lanes)
+        if len(made.output_row) < len(call.query):
+            output.put_nothing(selection.geometry.batch < 0)
 
     return results_of(
         compute,

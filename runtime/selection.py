@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -9,16 +10,23 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from qsmla.ir.spec import KernelSpec
 from qsmla.runtime.checks import AttentionCall
+from qsmla.runtime.devices import aligned
 
 _CHUNK: Final = 1 << 22
 """Indices looked at in one go: bounds the scratch memory of a long call."""
+_MOST_ROWS_KEPT: Final = 4096
+"""Beyond this, looking a geometry up takes as long as it saves."""
 _NOTHING: Final = np.zeros(1, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowGeometry:
-    """Where each query row's own sequence lies, and how far into it the row sees."""
+    """Where each query row's own sequence lies, and how far into it the row sees.
+
+    A planned row is one that belongs to a request; the others are zeros without any work.
+    """
 
     batch: npt.NDArray[np.int32]
     """[rows]; the row's request, -1 for a row that belongs to none."""
@@ -26,46 +34,90 @@ class RowGeometry:
     """[rows]; a row sees tokens 0..limit-1 of its sequence; 0 where batch is -1."""
     first_row: npt.NDArray[np.int64]
     """[rows]; cache row of the sequence's token 0; 0 in a paged cache and where batch is -1."""
+    end_of_ids: npt.NDArray[np.uint32]
+    """[rows, 1]; ids 0..end_of_ids-1 select at least one token."""
+    planned: npt.NDArray[np.int64]
+    """[planned rows], in order (batch, row): their places among the rows."""
+    rows_per_batch: npt.NDArray[np.int64]
+    """[B]; planned rows of each request."""
+    query_lengths: npt.NDArray[np.int32]
+    kv_lengths: npt.NDArray[np.int32]
+    """[B]; the call's, where a CPU reads them in place."""
 
 
 def row_geometry(call: AttentionCall) -> RowGeometry:
-    """Request, limit and first cache row of every query row."""
-    rows = len(call.query)
-    requests = len(call.query_lengths)
-    if call.spec.layout_query == "TND":
-        query_starts, query_counts = _starts_and_counts(call.query_lengths)
+    """Request, limit and first cache row of every query row.
+
+    The layers of a model call with the same lengths one after the other, so that those of few rows are kept.
+    """
+    extents = (call.output_shape[1], call.key.shape[1])
+    rows, query_lengths, kv_lengths = len(call.query), call.query_lengths, call.kv_lengths
+    if rows > _MOST_ROWS_KEPT:
+        return _row_geometry(call.spec, rows, extents, query_lengths, kv_lengths)
+    return _kept_geometry(call.spec, rows, extents, query_lengths.tobytes(), kv_lengths.tobytes())
+
+
+@functools.lru_cache(maxsize=16)
+def _kept_geometry(
+    spec: KernelSpec, rows: int, extents: tuple[int, int], query_lengths: bytes, kv_lengths: bytes
+) -> RowGeometry:
+    lengths = (np.frombuffer(text, np.int32) for text in (query_lengths, kv_lengths))
+    return _row_geometry(spec, rows, extents, *lengths)
+
+
+def _row_geometry(
+    spec: KernelSpec,
+    rows: int,
+    extents: tuple[int, int],
+    query_lengths: npt.NDArray[np.int32],
+    kv_lengths: npt.NDArray[np.int32],
+) -> RowGeometry:
+    """`extents`: rows that a request has in a BSND query, and in a cache that is not TND."""
+    requests = len(query_lengths)
+    if spec.layout_query == "TND":
+        query_starts, query_counts = _starts_and_counts(query_lengths)
         held: int | npt.NDArray[np.int64] = query_counts
     else:
-        held = call.output_shape[1]
+        held = extents[0]
         query_starts = np.arange(requests) * held
-        query_counts = call.query_lengths.astype(np.int64)
+        query_counts = query_lengths.astype(np.int64)
     batch = np.arange(requests, dtype=np.int32).repeat(held)
     if len(batch) < rows:  # TND: rows behind the last prefix sum
         batch = np.concatenate([batch, np.full(rows - len(batch), -1, np.int32)])
 
-    if call.spec.layout_kv == "TND":
-        kv_starts, kv_counts = _starts_and_counts(call.kv_lengths)
+    if spec.layout_kv == "TND":
+        kv_starts, kv_counts = _starts_and_counts(kv_lengths)
     else:
-        kv_counts = call.kv_lengths.astype(np.int64)
-        kv_starts = np.arange(requests) * (0 if call.spec.paged else call.key.shape[1])
+        kv_counts = kv_lengths.astype(np.int64)
+        kv_starts = np.arange(requests) * (0 if spec.paged else extents[1])
     # One more request in the last place, where -1 finds it: that of the rows that belong to none.
     query_ends = np.concatenate([query_starts + query_counts, _NOTHING])
     row = np.arange(rows)
     behind = row >= query_ends[batch]
     batch[behind] = -1
     limit = np.concatenate([kv_counts, _NOTHING])[batch]
-    if call.spec.sparse_mode == 3:
+    if spec.sparse_mode == 3:
         # The last of a request's rows sees all of its sequence, each one before it a token less.
         limit += row
         limit -= query_ends[batch] - 1
         np.maximum(limit, 0, out=limit)
         limit[behind] = 0
-    return RowGeometry(batch, limit, np.concatenate([kv_starts, _NOTHING])[batch])
+    planned = np.flatnonzero(batch >= 0)
+    return RowGeometry(
+        batch=batch,
+        limit=limit,
+        first_row=np.concatenate([kv_starts, _NOTHING])[batch],
+        end_of_ids=(-(-limit // spec.sparse_block_size)).astype(np.uint32)[:, None],
+        planned=planned,
+        rows_per_batch=np.bincount(batch[planned], minlength=requests),
+        query_lengths=aligned(query_lengths),
+        kv_lengths=aligned(kv_lengths),
+    )
 
 
 def valid_counts(call: AttentionCall, geometry: RowGeometry) -> npt.NDArray[np.int32]:
     """How many of each row's ids select at least one token, int32 [rows]."""
-    return count_valid(call.indices, lambda rows: _valid(call, geometry, rows))
+    return choose(call, geometry)[0]
 
 
 def compact(call: AttentionCall, geometry: RowGeometry) -> npt.NDArray[np.int32]:
@@ -73,35 +125,46 @@ def compact(call: AttentionCall, geometry: RowGeometry) -> npt.NDArray[np.int32]
 
     The call's own array if it is so already.
     """
-    return valid_first(call.indices, lambda rows: _valid(call, geometry, rows))
+    return choose(call, geometry)[1]
 
 
-def count_valid(
-    indices: npt.NDArray[np.int32], valid: Callable[[slice], npt.NDArray[np.bool_]]
-) -> npt.NDArray[np.int32]:
-    """How many ids of each row are valid, int32 [rows]; `valid` says which of some rows are, [rows, K]."""
-    counts = np.empty(len(indices), np.int32)
-    for rows in _chunks(indices.shape):
-        np.add.reduce(valid(rows), axis=1, dtype=np.int32, out=counts[rows])
-    return counts
+def choose(call: AttentionCall, geometry: RowGeometry) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """`valid_counts` and `compact`."""
+
+    def valid(rows: slice) -> npt.NDArray[np.bool_]:
+        # As unsigned numbers the negative ids lie above every limit: one comparison does both.
+        below: npt.NDArray[np.bool_] = call.indices[rows].view(np.uint32) < geometry.end_of_ids[rows]
+        return below
+
+    return valid_first(call.indices, valid)
 
 
 def valid_first(
     indices: npt.NDArray[np.int32], valid: Callable[[slice], npt.NDArray[np.bool_]]
-) -> npt.NDArray[np.int32]:
-    """The indices with each row's valid ids first, in their order, and -1 behind them; as they are if so."""
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """How many ids of each row are valid, and the indices with those first, in order, and -1 behind them.
+
+    Args:
+        indices: [rows, K].
+        valid: says which ids of some rows are valid, [some rows, K].
+
+    Returns:
+        int32 [rows], and int32 [rows, K], the caller's own array if it is so already.
+    """
     result = None
+    counts = np.empty(len(indices), np.int32)
     for rows in _chunks(indices.shape):
         is_valid = valid(rows)
-        if np.count_nonzero(is_valid) == is_valid.size or _is_compact(indices[rows], is_valid):
+        here = np.add.reduce(is_valid, axis=1, dtype=np.int32, out=counts[rows])
+        if here.sum(dtype=np.int64) == is_valid.size or _is_compact(indices[rows], is_valid):
             continue
         if result is None:
             result = indices.copy()
         packed = np.full(is_valid.shape, -1, np.int32)
-        in_front = np.arange(is_valid.shape[1]) < np.count_nonzero(is_valid, axis=1)[:, None]
+        in_front = np.arange(is_valid.shape[1]) < here[:, None]
         packed[in_front] = indices[rows][is_valid]
         result[rows] = packed
-    return indices if result is None else result
+    return counts, indices if result is None else result
 
 
 def _starts_and_counts(
@@ -117,16 +180,6 @@ def _chunks(shape: tuple[int, ...]) -> Iterator[slice]:
     step = max(1, _CHUNK // shape[1])
     for start in range(0, shape[0], step):
         yield slice(start, start + step)
-
-
-def _valid(call: AttentionCall, geometry: RowGeometry, rows: slice) -> npt.NDArray[np.bool_]:
-    """Which ids of some rows select at least one token, [rows, K]."""
-    limit = geometry.limit[rows]
-    if call.spec.sparse_block_size > 1:
-        limit = -(-limit // call.spec.sparse_block_size)
-    # As unsigned numbers the negative ids lie above every limit: one comparison does both.
-    below: npt.NDArray[np.bool_] = call.indices[rows].view(np.uint32) < limit.astype(np.uint32)[:, None]
-    return below
 
 
 def _is_compact(indices: npt.NDArray[np.int32], valid: npt.NDArray[np.bool_]) -> bool:

@@ -11,49 +11,32 @@ import numpy.typing as npt
 from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.runtime.checks import AttentionCall
 from qsmla.runtime.device_array import DeviceArray, kernel_inputs
-from qsmla.runtime.execution import Work
+from qsmla.runtime.execution import Steps, Work
 from qsmla.runtime.fingerprint import check_fingerprint, fingerprint
-from qsmla.runtime.kept_plans import own_plan
+from qsmla.runtime.kept_plans import KeptPlan, own_plan
 from qsmla.runtime.notices import warn_of_copies
 from qsmla.runtime.output import Output
 from qsmla.runtime.partition import Partition, check_cut, plan_rows
-from qsmla.runtime.selection import compact, row_geometry, valid_counts
+from qsmla.runtime.selection import RowGeometry, choose, row_geometry
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What a call's rows attend to, as far as planning and running need to know.
+    """What a call's rows attend to, as far as planning and running need to know."""
 
-    A planned row is one that belongs to a request; the others are zeros without any work.
-    """
-
+    geometry: RowGeometry
     indices: npt.NDArray[np.int32]
     """[rows, K]; valid ids first."""
-    batch: npt.NDArray[np.int32]
-    """[rows]; -1 for a row that belongs to no request."""
     blocks: npt.NDArray[np.int64]
-    """[planned rows], in order (batch, row): key blocks."""
-    rows_per_batch: npt.NDArray[np.int64]
-    """[B]; planned rows of each request."""
-
-    @property
-    def first_in_order(self) -> npt.NDArray[np.int64]:
-        """[B]; place of each request's first row among the planned rows."""
-        return self.rows_per_batch.cumsum() - self.rows_per_batch
+    """[planned rows]: key blocks."""
 
 
 def select(call: AttentionCall) -> Selection:
     """Count each row's valid ids, in key blocks, and bring them to the front where they are not."""
     geometry = row_geometry(call)
-    counts = valid_counts(call, geometry)
-    planned = geometry.batch >= 0
-    keys = counts[planned].astype(np.int64) * call.spec.sparse_block_size
-    return Selection(
-        indices=compact(call, geometry),
-        batch=geometry.batch,
-        blocks=-(-keys // KEY_BLOCK),
-        rows_per_batch=np.bincount(geometry.batch[planned], minlength=len(call.query_lengths)),
-    )
+    counts, indices = choose(call, geometry)
+    keys = counts[geometry.planned].astype(np.int64) * call.spec.sparse_block_size
+    return Selection(geometry, indices, -(-keys // KEY_BLOCK))
 
 
 def partition(
@@ -69,17 +52,21 @@ def partition(
         ValueError: `metadata` was planned for another call; `num_cores` is not in 1..132.
     """
     mark = _mark(call, selection)
-    first_rows = _first_rows(call)
+    first_rows, rows_per_batch = _first_rows(call), selection.geometry.rows_per_batch
     if metadata is not None:
         given = check_fingerprint(metadata, mark)
-        check_cut(given, selection.blocks, selection.rows_per_batch, first_rows)
+        check_cut(given, selection.blocks, rows_per_batch, first_rows)
         return given
-    return plan_rows(selection.blocks, selection.rows_per_batch, num_cores, mark, first_rows=first_rows)
+    return plan_rows(
+        selection.blocks, selection.geometry.rows_per_batch, num_cores, mark, first_rows=first_rows
+    )
 
 
-def own_partition(call: AttentionCall, selection: Selection, num_cores: int) -> Partition:
+def own_partition(call: AttentionCall, selection: Selection, num_cores: int) -> KeptPlan:
     """The same over `num_cores`, to run at once: nobody will ask which call it was planned for."""
-    return own_plan(selection.blocks, selection.rows_per_batch, num_cores, first_rows=_first_rows(call))
+    return own_plan(
+        selection.blocks, selection.geometry.rows_per_batch, num_cores, first_rows=_first_rows(call)
+    )
 
 
 def _mark(call: AttentionCall, selection: Selection) -> int:
@@ -113,6 +100,7 @@ def work(
     *,
     in_place: bool,
     resident: Mapping[str, DeviceArray],
+    steps: Steps,
 ) -> Work:
     """The call's arrays as the kernel takes them, to be written to `output`.
 
@@ -122,27 +110,28 @@ def work(
         output: takes the rows.
         in_place: whether the device reads the host's memory; arrays it cannot read are then copied once.
         resident: those of query, key and sparse_indices that are on the device.
+        steps: what is known of the work from earlier calls with the same partition.
     """
-    requests = len(call.query_lengths)
+    geometry = selection.geometry
     query, indices = call.query, selection.indices
     if call.spec.layout_query == "BSND":
-        extent = call.output_shape[1]
+        requests, extent = call.output_shape[:2]
         query = query.reshape(requests, extent, *query.shape[1:])
         indices = indices.reshape(requests, extent, indices.shape[-1])
     arrays = {"query": query, "key": call.key, "sparse_indices": indices}
     if call.block_table is not None:
         arrays["block_table"] = call.block_table
-    arrays |= {"query_lengths": call.query_lengths, "kv_lengths": call.kv_lengths}
+    arrays |= {"query_lengths": geometry.query_lengths, "kv_lengths": geometry.kv_lengths}
     if in_place and "key" not in resident:
         warn_of_copies("key", call.key)
-    output_row = np.flatnonzero(selection.batch >= 0)
     return Work(
         inputs=kernel_inputs(arrays.items(), resident, in_place=in_place),
         scale=call.scale,
         heads=call.spec.heads,
-        output_row=output_row,
-        batch=selection.batch[output_row],
+        output_row=geometry.planned,
+        batch=geometry.batch[geometry.planned],
         blocks=selection.blocks,
-        first_in_order=selection.first_in_order,
+        first_in_order=geometry.rows_per_batch.cumsum() - geometry.rows_per_batch,
         output=output,
+        steps=steps,
     )

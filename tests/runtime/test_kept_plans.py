@@ -20,8 +20,8 @@ def test_a_plan_is_what_plan_rows_makes(rows: int, gap: int | None, dtype: type)
         starts = None if gap is None else np.array([0, rows // 2 + gap])
         expected = plan_rows(blocks, counts, 3, 0, first_rows=starts)
         for _ in range(2):
-            assert own_plan(blocks, counts, 3, first_rows=starts) == expected
-        assert own_plan(blocks, counts, 2, first_rows=starts).num_cores == 2
+            assert own_plan(blocks, counts, 3, first_rows=starts).partition == expected
+        assert own_plan(blocks, counts, 2, first_rows=starts).partition.num_cores == 2
 
 
 def test_equal_plans_of_few_rows_are_the_same_object() -> None:

@@ -116,11 +116,60 @@ stream.executable private @attend_avx2 {
       %key_steps = arith.ceildivui %last, %key_step : index
       %key_end = arith.muli %key_steps, %key_step : index
 
-      // Gather and dequantise. A masked slot is zeros.
       %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x592xf32>
       %ahead = arith.constant 4 : index
       %last_slot = arith.constant 255 : index
-      scf.for %k = %c0 to %key_end step %c1 {
+      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<4x256xf32>
+      %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<4x576xf32>
+      %keys_at_once = arith.constant 2 : index
+      %some_factors = vector.broadcast %score_factor : f32 to vector<2xf32>
+      %some_minus_infinities = arith.constant dense<0xFF800000> : vector<2xf32>
+      %some_zeros_i32 = arith.constant dense<0> : vector<2xi32>
+      %head0 = arith.constant 0 : index
+          scf.for %d = %c0 to %width step %lanes {
+            %stored = vector.load %query[%query_row, %head0, %d] : memref<?x4x576xi16>, vector<8xi16>
+          %stored_f32_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
+          %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
+          %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
+
+          vector.store %stored_f32, %packed[%head0, %d] : memref<4x576xf32>, vector<8xf32>
+
+          }
+      %head1 = arith.constant 1 : index
+          scf.for %d = %c0 to %width step %lanes {
+            %stored = vector.load %query[%query_row, %head1, %d] : memref<?x4x576xi16>, vector<8xi16>
+          %stored_f32_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
+          %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
+          %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
+
+          vector.store %stored_f32, %packed[%head1, %d] : memref<4x576xf32>, vector<8xf32>
+
+          }
+      %head2 = arith.constant 2 : index
+          scf.for %d = %c0 to %width step %lanes {
+            %stored = vector.load %query[%query_row, %head2, %d] : memref<?x4x576xi16>, vector<8xi16>
+          %stored_f32_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
+          %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
+          %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
+
+          vector.store %stored_f32, %packed[%head2, %d] : memref<4x576xf32>, vector<8xf32>
+
+          }
+      %head3 = arith.constant 3 : index
+          scf.for %d = %c0 to %width step %lanes {
+            %stored = vector.load %query[%query_row, %head3, %d] : memref<?x4x576xi16>, vector<8xi16>
+          %stored_f32_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
+          %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
+          %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
+
+          vector.store %stored_f32, %packed[%head3, %d] : memref<4x576xf32>, vector<8xf32>
+
+          }
+
+      // Scores: 2 keys x 4 heads in registers, while the keys are still in the L1 cache.
+      scf.for %first_key = %c0 to %key_end step %key_step {
+      %end_of_keys = arith.addi %first_key, %key_step : index
+      scf.for %k = %first_key to %end_of_keys step %c1 {
         // The rows lie anywhere in memory: ask for one some keys before it is needed.
         %k_ahead = arith.addi %k, %ahead : index
         %place_ahead = arith.minui %k_ahead, %last_slot : index
@@ -265,55 +314,8 @@ stream.executable private @attend_avx2 {
           }
         }
       }
-      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<4x256xf32>
-      %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<4x576xf32>
-      %keys_at_once = arith.constant 2 : index
-      %some_factors = vector.broadcast %score_factor : f32 to vector<2xf32>
-      %some_minus_infinities = arith.constant dense<0xFF800000> : vector<2xf32>
-      %some_zeros_i32 = arith.constant dense<0> : vector<2xi32>
-      %head0 = arith.constant 0 : index
-          scf.for %d = %c0 to %width step %lanes {
-            %stored = vector.load %query[%query_row, %head0, %d] : memref<?x4x576xi16>, vector<8xi16>
-          %stored_f32_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
-          %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
-          %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
 
-          vector.store %stored_f32, %packed[%head0, %d] : memref<4x576xf32>, vector<8xf32>
-
-          }
-      %head1 = arith.constant 1 : index
-          scf.for %d = %c0 to %width step %lanes {
-            %stored = vector.load %query[%query_row, %head1, %d] : memref<?x4x576xi16>, vector<8xi16>
-          %stored_f32_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
-          %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
-          %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
-
-          vector.store %stored_f32, %packed[%head1, %d] : memref<4x576xf32>, vector<8xf32>
-
-          }
-      %head2 = arith.constant 2 : index
-          scf.for %d = %c0 to %width step %lanes {
-            %stored = vector.load %query[%query_row, %head2, %d] : memref<?x4x576xi16>, vector<8xi16>
-          %stored_f32_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
-          %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
-          %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
-
-          vector.store %stored_f32, %packed[%head2, %d] : memref<4x576xf32>, vector<8xf32>
-
-          }
-      %head3 = arith.constant 3 : index
-          scf.for %d = %c0 to %width step %lanes {
-            %stored = vector.load %query[%query_row, %head3, %d] : memref<?x4x576xi16>, vector<8xi16>
-          %stored_f32_lower = arith.extui %stored : vector<8xi16> to vector<8xi32>
-          %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
-          %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
-
-          vector.store %stored_f32, %packed[%head3, %d] : memref<4x576xf32>, vector<8xf32>
-
-          }
-
-      // Scores: 2 keys x 4 heads in registers.
-      scf.for %k = %c0 to %key_end step %keys_at_once {
+      scf.for %k = %first_key to %end_of_keys step %keys_at_once {
         %place0 = arith.constant 0 : index
         %k0 = arith.addi %k, %place0 : index
         %place1 = arith.constant 1 : index
@@ -399,6 +401,7 @@ stream.executable private @attend_avx2 {
         %scaled3 = arith.mulf %dot3, %some_factors : vector<2xf32>
         %score3 = arith.select %attended, %scaled3, %some_minus_infinities : vector<2xi1>, vector<2xf32>
         vector.store %score3, %scores[%head3, %k] : memref<4x256xf32>, vector<2xf32>
+      }
       }
 
       // Softmax over the block; the weights are rounded, their sum is of the float32 ones.

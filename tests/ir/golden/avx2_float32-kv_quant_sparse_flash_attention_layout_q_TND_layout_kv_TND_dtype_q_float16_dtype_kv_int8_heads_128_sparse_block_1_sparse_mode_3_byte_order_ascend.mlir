@@ -116,7 +116,6 @@ stream.executable private @attend_avx2 {
       %key_steps = arith.ceildivui %last, %key_step : index
       %key_end = arith.muli %key_steps, %key_step : index
 
-      // Gather and dequantise. A masked slot is zeros.
       %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x592xf32>
       %ahead = arith.constant 4 : index
       %last_slot = arith.constant 255 : index
@@ -239,6 +238,7 @@ stream.executable private @attend_avx2 {
           }
         }
       }
+
       %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x16xf32>
       %query_rows = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<16x592xf32>
       %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<576x16xf32>

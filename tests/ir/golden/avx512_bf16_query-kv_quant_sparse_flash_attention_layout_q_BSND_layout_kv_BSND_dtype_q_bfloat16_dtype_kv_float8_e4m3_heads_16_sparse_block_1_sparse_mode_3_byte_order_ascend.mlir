@@ -124,10 +124,10 @@ stream.executable private @attend_avx512_bf16 {
       %key_steps = arith.ceildivui %last, %key_step : index
       %key_end = arith.muli %key_steps, %key_step : index
 
-      // Gather and dequantise. A masked slot is zeros.
       %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x304xi32>
       %ahead = arith.constant 4 : index
       %last_slot = arith.constant 255 : index
+      %paired = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<128x528xi32>
       scf.for %k = %c0 to %key_end step %c1 {
         // The rows lie anywhere in memory: ask for one some keys before it is needed.
         %k_ahead = arith.addi %k, %ahead : index
@@ -253,7 +253,6 @@ stream.executable private @attend_avx512_bf16 {
       }
 
       // Key after key is what Q.K reads; P.V reads the same column of two keys at a time.
-      %paired = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<128x528xi32>
       scf.for %k = %c0 to %key_end step %c2 {
         %k_next = arith.addi %k, %c1 : index
         %pair = arith.divui %k, %c2 : index
@@ -270,6 +269,7 @@ stream.executable private @attend_avx512_bf16 {
           vector.store %both, %paired[%pair, %d] : memref<128x528xi32>, vector<16xi32>
         }
       }
+
       %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x16xf32>
       %weights = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<128x16xi32>
       %query_rows = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<16x304xi32>

@@ -128,119 +128,10 @@ stream.executable private @attend_avx512_bf16 {
       %key_steps = arith.ceildivui %last, %key_step : index
       %key_end = arith.muli %key_steps, %key_step : index
 
-      // Gather and dequantise. A masked slot is zeros.
       %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x272xi32>
       %ahead = arith.constant 4 : index
       %last_slot = arith.constant 255 : index
-      scf.for %k = %c0 to %key_end step %c1 {
-        // The rows lie anywhere in memory: ask for one some keys before it is needed.
-        %k_ahead = arith.addi %k, %ahead : index
-        %place_ahead = arith.minui %k_ahead, %last_slot : index
-        %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
-        %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
-        scf.if %attended_ahead {
-          %row_ahead = arith.index_cast %slot_ahead : i32 to index
-          %line0 = arith.constant 0 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
-          %line1 = arith.constant 64 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line1], read, locality<3>, data : memref<?x512xi8>
-          %line2 = arith.constant 128 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line2], read, locality<3>, data : memref<?x512xi8>
-          %line3 = arith.constant 192 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line3], read, locality<3>, data : memref<?x512xi8>
-          %line4 = arith.constant 256 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line4], read, locality<3>, data : memref<?x512xi8>
-          %line5 = arith.constant 320 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line5], read, locality<3>, data : memref<?x512xi8>
-          %line6 = arith.constant 384 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line6], read, locality<3>, data : memref<?x512xi8>
-          %line7 = arith.constant 448 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line7], read, locality<3>, data : memref<?x512xi8>
-          %last_line = arith.constant 511 : index
-          memref.prefetch %cmp_cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x512xi8>
-
-        }
-        %in_block = arith.cmpi ult, %k, %key_block : index
-        %slot_place = arith.select %in_block, %k, %c0 : index
-        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
-        %slot = arith.select %in_block, %slot_any, %masked : i32
-        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
-        scf.if %attended {
-          %row = arith.index_cast %slot : i32 to index
-          scf.for %d = %c0 to %nope step %run {
-              %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
-              %decoded_index = arith.extui %decoded_codes : vector<32xi8> to vector<32xi16>
-              %decoded_lower = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words0, %decoded_index, %words1)
-                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
-              %decoded_upper = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words2, %decoded_index, %words3)
-                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
-              %decoded_upper_bit = arith.andi %decoded_index, %upper_magnitudes : vector<32xi16>
-              %decoded_is_upper = arith.cmpi ne, %decoded_upper_bit, %no_words : vector<32xi16>
-              %decoded_magnitude = arith.select %decoded_is_upper, %decoded_upper, %decoded_lower : vector<32xi1>, vector<32xi16>
-              %decoded_sign = arith.andi %decoded_index, %code_sign : vector<32xi16>
-              %decoded_sign_placed = arith.shli %decoded_sign, %code_sign_place : vector<32xi16>
-              %decoded_signed = arith.ori %decoded_magnitude, %decoded_sign_placed : vector<32xi16>
-              %decoded_is_nan = arith.cmpi eq, %decoded_index, %code_nan : vector<32xi16>
-              %decoded_all = arith.select %decoded_is_nan, %nan_words, %decoded_signed : vector<32xi1>, vector<32xi16>
-              %decoded_part0 = vector.shuffle %decoded_all, %decoded_all [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] : vector<32xi16>, vector<32xi16>
-              %decoded_wide0 = arith.extui %decoded_part0 : vector<16xi16> to vector<16xi32>
-              %decoded_bits0 = arith.shli %decoded_wide0, %sixteens : vector<16xi32>
-              %decoded0 = vector.bitcast %decoded_bits0 : vector<16xi32> to vector<16xf32>
-              %decoded_part1 = vector.shuffle %decoded_all, %decoded_all [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31] : vector<32xi16>, vector<32xi16>
-              %decoded_wide1 = arith.extui %decoded_part1 : vector<16xi16> to vector<16xi32>
-              %decoded_bits1 = arith.shli %decoded_wide1, %sixteens : vector<16xi32>
-              %decoded1 = vector.bitcast %decoded_bits1 : vector<16xi32> to vector<16xf32>
-
-
-            %offset0 = arith.constant 0 : index
-            %d0 = arith.addi %d, %offset0 : index
-          %decoded0_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded0) : (vector<16xf32>) -> vector<16xbf16>
-          %decoded0_short = vector.bitcast %decoded0_short_bfloat16 : vector<16xbf16> to vector<16xi16>
-
-          %decoded0_short_pairs = vector.bitcast %decoded0_short : vector<16xi16> to vector<8xi32>
-          %decoded0_short_column = arith.divui %d0, %c2 : index
-          vector.store %decoded0_short_pairs, %keys[%k, %decoded0_short_column] : memref<256x272xi32>, vector<8xi32>
-
-
-
-            %offset1 = arith.constant 16 : index
-            %d1 = arith.addi %d, %offset1 : index
-          %decoded1_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded1) : (vector<16xf32>) -> vector<16xbf16>
-          %decoded1_short = vector.bitcast %decoded1_short_bfloat16 : vector<16xbf16> to vector<16xi16>
-
-          %decoded1_short_pairs = vector.bitcast %decoded1_short : vector<16xi16> to vector<8xi32>
-          %decoded1_short_column = arith.divui %d1, %c2 : index
-          vector.store %decoded1_short_pairs, %keys[%k, %decoded1_short_column] : memref<256x272xi32>, vector<8xi32>
-
-
-
-          }
-
-        } else {
-          scf.for %column = %c0 to %columns step %lanes {
-            vector.store %no_elements, %keys[%k, %column] : memref<256x272xi32>, vector<16xi32>
-          }
-        }
-      }
-
-      // Key after key is what Q.K reads; P.V reads the same column of two keys at a time.
       %paired = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<128x528xi32>
-      scf.for %k = %c0 to %key_end step %c2 {
-        %k_next = arith.addi %k, %c1 : index
-        %pair = arith.divui %k, %c2 : index
-        scf.for %d = %c0 to %nope step %lanes {
-          %column = arith.divui %d, %c2 : index
-          %even = vector.load %keys[%k, %column] : memref<256x272xi32>, vector<8xi32>
-          %odd = vector.load %keys[%k_next, %column] : memref<256x272xi32>, vector<8xi32>
-          %both_even_short = vector.bitcast %even : vector<8xi32> to vector<16xi16>
-          %both_even = arith.extui %both_even_short : vector<16xi16> to vector<16xi32>
-          %both_odd_short = vector.bitcast %odd : vector<8xi32> to vector<16xi16>
-          %both_odd = arith.extui %both_odd_short : vector<16xi16> to vector<16xi32>
-          %both_odd_upper = arith.shli %both_odd, %sixteens : vector<16xi32>
-          %both = arith.ori %both_even, %both_odd_upper : vector<16xi32>
-          vector.store %both, %paired[%pair, %d] : memref<128x528xi32>, vector<16xi32>
-        }
-      }
       %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<2x256xf32>
       %weights = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<2x128xi32>
       %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<2x256xi32>
@@ -347,8 +238,119 @@ stream.executable private @attend_avx512_bf16 {
 
           }
 
-      // Scores: 8 keys x 2 heads in registers.
-      scf.for %k = %c0 to %key_end step %keys_at_once {
+      // Scores: 8 keys x 2 heads in registers, while the keys are still in the L1 cache.
+      scf.for %first_key = %c0 to %key_end step %key_step {
+      %end_of_keys = arith.addi %first_key, %key_step : index
+      scf.for %k = %first_key to %end_of_keys step %c1 {
+        // The rows lie anywhere in memory: ask for one some keys before it is needed.
+        %k_ahead = arith.addi %k, %ahead : index
+        %place_ahead = arith.minui %k_ahead, %last_slot : index
+        %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+        %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+        scf.if %attended_ahead {
+          %row_ahead = arith.index_cast %slot_ahead : i32 to index
+          %line0 = arith.constant 0 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
+          %line1 = arith.constant 64 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line1], read, locality<3>, data : memref<?x512xi8>
+          %line2 = arith.constant 128 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line2], read, locality<3>, data : memref<?x512xi8>
+          %line3 = arith.constant 192 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line3], read, locality<3>, data : memref<?x512xi8>
+          %line4 = arith.constant 256 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line4], read, locality<3>, data : memref<?x512xi8>
+          %line5 = arith.constant 320 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line5], read, locality<3>, data : memref<?x512xi8>
+          %line6 = arith.constant 384 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line6], read, locality<3>, data : memref<?x512xi8>
+          %line7 = arith.constant 448 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line7], read, locality<3>, data : memref<?x512xi8>
+          %last_line = arith.constant 511 : index
+          memref.prefetch %cmp_cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x512xi8>
+
+        }
+        %in_block = arith.cmpi ult, %k, %key_block : index
+        %slot_place = arith.select %in_block, %k, %c0 : index
+        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+        %slot = arith.select %in_block, %slot_any, %masked : i32
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        scf.if %attended {
+          %row = arith.index_cast %slot : i32 to index
+          scf.for %d = %c0 to %nope step %run {
+              %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.extui %decoded_codes : vector<32xi8> to vector<32xi16>
+              %decoded_lower = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words0, %decoded_index, %words1)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words2, %decoded_index, %words3)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper_bit = arith.andi %decoded_index, %upper_magnitudes : vector<32xi16>
+              %decoded_is_upper = arith.cmpi ne, %decoded_upper_bit, %no_words : vector<32xi16>
+              %decoded_magnitude = arith.select %decoded_is_upper, %decoded_upper, %decoded_lower : vector<32xi1>, vector<32xi16>
+              %decoded_sign = arith.andi %decoded_index, %code_sign : vector<32xi16>
+              %decoded_sign_placed = arith.shli %decoded_sign, %code_sign_place : vector<32xi16>
+              %decoded_signed = arith.ori %decoded_magnitude, %decoded_sign_placed : vector<32xi16>
+              %decoded_is_nan = arith.cmpi eq, %decoded_index, %code_nan : vector<32xi16>
+              %decoded_all = arith.select %decoded_is_nan, %nan_words, %decoded_signed : vector<32xi1>, vector<32xi16>
+              %decoded_part0 = vector.shuffle %decoded_all, %decoded_all [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] : vector<32xi16>, vector<32xi16>
+              %decoded_wide0 = arith.extui %decoded_part0 : vector<16xi16> to vector<16xi32>
+              %decoded_bits0 = arith.shli %decoded_wide0, %sixteens : vector<16xi32>
+              %decoded0 = vector.bitcast %decoded_bits0 : vector<16xi32> to vector<16xf32>
+              %decoded_part1 = vector.shuffle %decoded_all, %decoded_all [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31] : vector<32xi16>, vector<32xi16>
+              %decoded_wide1 = arith.extui %decoded_part1 : vector<16xi16> to vector<16xi32>
+              %decoded_bits1 = arith.shli %decoded_wide1, %sixteens : vector<16xi32>
+              %decoded1 = vector.bitcast %decoded_bits1 : vector<16xi32> to vector<16xf32>
+
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          %decoded0_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded0) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded0_short = vector.bitcast %decoded0_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded0_short_pairs = vector.bitcast %decoded0_short : vector<16xi16> to vector<8xi32>
+          %decoded0_short_column = arith.divui %d0, %c2 : index
+          vector.store %decoded0_short_pairs, %keys[%k, %decoded0_short_column] : memref<256x272xi32>, vector<8xi32>
+
+
+
+            %offset1 = arith.constant 16 : index
+            %d1 = arith.addi %d, %offset1 : index
+          %decoded1_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded1) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded1_short = vector.bitcast %decoded1_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded1_short_pairs = vector.bitcast %decoded1_short : vector<16xi16> to vector<8xi32>
+          %decoded1_short_column = arith.divui %d1, %c2 : index
+          vector.store %decoded1_short_pairs, %keys[%k, %decoded1_short_column] : memref<256x272xi32>, vector<8xi32>
+
+
+
+          }
+
+        } else {
+          scf.for %column = %c0 to %columns step %lanes {
+            vector.store %no_elements, %keys[%k, %column] : memref<256x272xi32>, vector<16xi32>
+          }
+        }
+      }
+
+      // Key after key is what Q.K reads; P.V reads the same column of two keys at a time.
+      scf.for %k = %first_key to %end_of_keys step %c2 {
+        %k_next = arith.addi %k, %c1 : index
+        %pair = arith.divui %k, %c2 : index
+        scf.for %d = %c0 to %nope step %lanes {
+          %column = arith.divui %d, %c2 : index
+          %even = vector.load %keys[%k, %column] : memref<256x272xi32>, vector<8xi32>
+          %odd = vector.load %keys[%k_next, %column] : memref<256x272xi32>, vector<8xi32>
+          %both_even_short = vector.bitcast %even : vector<8xi32> to vector<16xi16>
+          %both_even = arith.extui %both_even_short : vector<16xi16> to vector<16xi32>
+          %both_odd_short = vector.bitcast %odd : vector<8xi32> to vector<16xi16>
+          %both_odd = arith.extui %both_odd_short : vector<16xi16> to vector<16xi32>
+          %both_odd_upper = arith.shli %both_odd, %sixteens : vector<16xi32>
+          %both = arith.ori %both_even, %both_odd_upper : vector<16xi32>
+          vector.store %both, %paired[%pair, %d] : memref<128x528xi32>, vector<16xi32>
+        }
+      }
+
+      scf.for %k = %first_key to %end_of_keys step %keys_at_once {
         %place0 = arith.constant 0 : index
         %k0 = arith.addi %k, %place0 : index
         %place1 = arith.constant 1 : index
@@ -518,6 +520,7 @@ stream.executable private @attend_avx512_bf16 {
         %scaled1 = arith.mulf %dot1, %some_factors : vector<8xf32>
         %score1 = arith.select %attended, %scaled1, %some_minus_infinities : vector<8xi1>, vector<8xf32>
         vector.store %score1, %scores[%head1, %k] : memref<2x256xf32>, vector<8xf32>
+      }
       }
 
       // Softmax over the block; the weights are rounded, their sum is of the float32 ones.

@@ -36,6 +36,8 @@ _THOROUGH = (
     "cli/test_install.py",
     "matrix/test_mla_matrix.py",
     "matrix/test_mla_special.py",
+    "matrix/test_schedules.py",
+    "runtime/test_device_array.py",
     "runtime/test_bits.py",
     "runtime/test_devices.py",
     "runtime/test_mla_operator.py",

@@ -16,6 +16,7 @@ from qsmla.runtime.arrays import aligned_empty
 from qsmla.runtime.attributes import KEY_DTYPES, QUERY_DTYPES
 from qsmla.runtime.devices import aligned, element_type
 from qsmla.runtime.lanes import Lane
+from qsmla.runtime.lengths import as_int32
 from qsmla.runtime.limits import check_buffer
 from qsmla.runtime.workers import Check, before_closing, pool
 
@@ -168,7 +169,8 @@ def to_device(array: npt.ArrayLike, target: str | Target) -> DeviceArray:
     """Copy an array to a device, for the operators to use there call after call.
 
     Args:
-        array: a query, a cache or sparse indices, as the operators take them; strides do not matter.
+        array: a query, a cache or sparse indices, as the operators take them; strides do not matter, and
+            int64 becomes int32.
         target: the target of the calls: "vulkan", "vulkan:PROFILE", "cuda", "cuda:sm_NN" or "llvm-cpu".
 
     Returns:
@@ -177,12 +179,15 @@ def to_device(array: npt.ArrayLike, target: str | Target) -> DeviceArray:
 
     Raises:
         TypeError: not an array, of a dtype that no operator takes, or no target.
-        ValueError: the target is unknown or cannot run here, or the array is larger than its device allows.
+        ValueError: the target is unknown or cannot run here, the array is larger than its device allows, or
+            an int64 value lies outside int32.
     """
     chosen = target if isinstance(target, Target) else Target.parse(target)
     source = np.asarray(array)
+    if source.dtype == np.int64:
+        source = as_int32("array", source)
     if source.dtype not in _DTYPES:
-        raise TypeError(f"array is dtype {source.dtype}; allowed: {', '.join(map(str, _DTYPES))}")
+        raise TypeError(f"array is dtype {source.dtype}; allowed: {', '.join(map(str, _DTYPES))}, int64")
     check_buffer("array's", source.nbytes, chosen)
     # A CPU reads an aligned array where it lies: so that nobody else writes to it, this one is a copy.
     copy = aligned_empty(source.shape, np.uint8 if source.dtype in KEY_DTYPES else source.dtype)

@@ -91,7 +91,7 @@ def parse_shape(text: str) -> Shape:
     Raises:
         ValueError: not of that form, or a number that is not allowed.
     """
-    match = re.fullmatch(r"(?:(causal|ragged)-)?(\d{1,9})x(\d{1,9})x(\d{1,9})(?:b(\d{1,9}))?", text)
+    match = re.fullmatch(r"(?:(causal|ragged)-)?(\d{1,9})x(\d{1,9})x(\d{1,9})(?:b(\d{1,9}))?", text, re.ASCII)
     if match is None:
         raise ValueError(
             f"shape is {text!r}; allowed: ROWSxHEADSxSELECTED, with bBLOCK behind it or causal- or ragged- "

@@ -97,6 +97,8 @@ def bench(
     is missing is named, with the reason.
     """
     _check_words(operator, shape or [], kv_dtype or [], calls, plot)
+    if alone and vllm is not None:
+        raise CommandError("--alone times nobody else, and --vllm names somebody else")
     from qsmla.runtime.kernels import resolve_target
     from qsmla.tools.bench import Settings
     from qsmla.tools.bench_peers import Choice

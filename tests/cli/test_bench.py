@@ -113,6 +113,8 @@ def test_calls_are_the_second_table(qsmla, monkeypatch):
     ("words", "complaint"),
     [
         (["--shape", "1x2"], "shape is '1x2'; allowed: ROWSxHEADSxSELECTED"),
+        (["--shape", "\u0661x16x16"], "shape is '\u0661x16x16'; allowed: ROWSxHEADSxSELECTED"),
+        (["--alone", "--vllm", "lib.so"], "--alone times nobody else, and --vllm names somebody else"),
         (["--shape", "1x3x16"], "heads is 3; allowed: 1, 2, 4"),
         (["--kv-dtype", "int4"], "kv_dtype is 'int4'; allowed: int8, float8_e4m3, hifloat8"),
         (["--operator", "flash"], "operator is 'flash'; allowed: kv_quant_sparse_flash_attention, "),

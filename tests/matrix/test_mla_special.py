@@ -93,6 +93,16 @@ def test_invalid_ids_attend_to_nothing(target: str, ids: list[int], sinks: objec
     assert output[1:].any(axis=-1).all()
 
 
+@pytest.mark.parametrize("sink", [2.4e38, 3.4e38, -3.4e38], ids=str)
+def test_a_sink_near_the_end_of_float32_is_the_log_sum_exp(target: str, sink: float) -> None:
+    """Times log2(e) it is infinite."""
+    arguments = mla_arguments(sinks=np.full(2, sink, np.float32), heads=2)
+    _, lse = check(arguments, target)
+    of_rows = lse[lse > -np.inf]  # the others belong to no batch
+    assert len(of_rows)
+    assert (of_rows == np.float32(sink)).all() == (sink > 0)
+
+
 @pytest.mark.parametrize("layout_kv", ["BSND", "TND"])
 def test_batches_without_tokens_are_zeros(target: str, layout_kv: str) -> None:
     arguments = mla_arguments(

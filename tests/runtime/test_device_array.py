@@ -81,9 +81,15 @@ def test_ids_out_of_order_are_brought_to_the_front(target):
     arguments = arguments_of(spec, selected=6)
     arguments["sparse_indices"][..., ::2] = -1
     expected, _ = run(arguments, target)
-    ids = qsmla.to_device(arguments["sparse_indices"], target)
-    output, _ = run(arguments | {"sparse_indices": ids}, target)
-    np.testing.assert_array_equal(bits(output), bits(expected))
+    for dtype in (np.int32, np.int64):
+        ids = qsmla.to_device(arguments["sparse_indices"].astype(dtype), target)
+        output, _ = run(arguments | {"sparse_indices": ids}, target)
+        np.testing.assert_array_equal(bits(output), bits(expected))
+
+
+def test_ids_beyond_int32_are_refused():
+    with pytest.raises(ValueError, match=r"array holds a value that is 2147483648; allowed: values of int32"):
+        qsmla.to_device(np.array([[1 << 31]]), "llvm-cpu")
 
 
 def test_a_resident_cache_is_not_sent_again(monkeypatch):

@@ -1215,13 +1215,19 @@ func.func @fold(
   } -> !folded
 
   %lse = linalg.generic {
-    indexing_maps = [#row_head, #row_head, #row_head], iterator_types = ["parallel", "parallel"]
-  } ins(%end_maximum, %end_total : !per_head, !per_head) outs(%per_row_empty : !per_head) {
-  ^bb0(%largest: f32, %weight_sum: f32, %unused: f32):
+    indexing_maps = [#row_head, #row_head, #row_head_to_head, #row_head], iterator_types = ["parallel", "parallel"]
+  } ins(%end_maximum, %end_total, %sinks : !per_head, !per_head, !sinks) outs(%per_row_empty : !per_head) {
+  ^bb0(%largest: f32, %weight_sum: f32, %sink: f32, %unused: f32):
     %log2_sum = math.log2 %weight_sum : f32
     %lse_2 = arith.addf %largest, %log2_sum : f32
     %lse_e = arith.mulf %lse_2, %ln_2 : f32
-    linalg.yield %lse_e : f32
+    // A finite sink that log2(e) makes infinite is far above every score: it is the log-sum-exp.
+    %sink_2 = arith.mulf %sink, %log2_e : f32
+    %is_infinite_2 = arith.cmpf oeq, %sink_2, %infinity : f32
+    %is_finite = arith.cmpf olt, %sink, %infinity : f32
+    %is_all = arith.andi %is_infinite_2, %is_finite : i1
+    %lse_or_sink = arith.select %is_all, %sink, %lse_e : f32
+    linalg.yield %lse_or_sink : f32
   } -> !per_head
   return %out, %lse : !folded, !per_head
 }

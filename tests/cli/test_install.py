@@ -26,6 +26,8 @@ def run(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     clean = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))
     }
+    # What is in the cache needs no compiler: these find nothing there.
+    clean["QSMLA_CACHE_DIR"] = str(cwd / "cache")
     command = [str(word) for word in words]
     return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
 

@@ -86,7 +86,7 @@ def test_finished_artifact_runs_without_the_compiler(python, kernel_artifact, tm
     )
     ran = run(python, "-c", script, cwd=tmp_path)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout == "compiling needs jinja2, which is not installed: pip install 'qsmla[compiler]'\n"
+    assert ran.stdout == "compiling needs iree-base-compiler, which is not installed: pip install 'qsmla[compiler]'\n"
     expected = package.load(tmp_path / "kernel.vmfb")(**arguments)
     np.testing.assert_array_equal(load_npz(tmp_path / "out.npz")["output"], expected)
 
@@ -99,5 +99,5 @@ def test_command_line_runs_without_the_compiler(python, kernel_artifact, tmp_pat
     refused = run(qsmla, "compile", "--heads", "2", cwd=tmp_path)
     assert refused.returncode == 1
     assert refused.stderr == (
-        "qsmla: compiling needs jinja2, which is not installed: pip install 'qsmla[compiler]'\n"
+        "qsmla: compiling needs iree-base-compiler, which is not installed: pip install 'qsmla[compiler]'\n"
     )

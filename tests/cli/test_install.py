@@ -19,6 +19,7 @@ from qsmla.runtime.npz import load_npz, save_npz
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
+REFUSED = "compiling needs iree-base-compiler, which is not installed: pip install 'qsmla[compiler]'\n"
 LEFT_OUT = ("iree.compiler", "jinja2", "matplotlib", "pytest")
 
 
@@ -86,7 +87,7 @@ def test_finished_artifact_runs_without_the_compiler(python, kernel_artifact, tm
     )
     ran = run(python, "-c", script, cwd=tmp_path)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout == "compiling needs iree-base-compiler, which is not installed: pip install 'qsmla[compiler]'\n"
+    assert ran.stdout == REFUSED
     expected = package.load(tmp_path / "kernel.vmfb")(**arguments)
     np.testing.assert_array_equal(load_npz(tmp_path / "out.npz")["output"], expected)
 
@@ -98,6 +99,4 @@ def test_command_line_runs_without_the_compiler(python, kernel_artifact, tmp_pat
     assert "passed" in run(qsmla, "verify", "kernel.vmfb", cwd=tmp_path).stdout
     refused = run(qsmla, "compile", "--heads", "2", cwd=tmp_path)
     assert refused.returncode == 1
-    assert refused.stderr == (
-        "qsmla: compiling needs iree-base-compiler, which is not installed: pip install 'qsmla[compiler]'\n"
-    )
+    assert refused.stderr == f"qsmla: {REFUSED}"

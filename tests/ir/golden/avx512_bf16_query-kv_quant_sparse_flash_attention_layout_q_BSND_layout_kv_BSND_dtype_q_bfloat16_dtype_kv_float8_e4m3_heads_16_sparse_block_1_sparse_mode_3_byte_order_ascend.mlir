@@ -261,8 +261,8 @@ stream.executable private @attend_avx512_bf16 {
           %even = vector.load %keys[%k, %column] : memref<256x304xi32>, vector<8xi32>
           %odd = vector.load %keys[%k_next, %column] : memref<256x304xi32>, vector<8xi32>
           %both_even_short = vector.bitcast %even : vector<8xi32> to vector<16xi16>
-          %both_even = arith.extui %both_even_short : vector<16xi16> to vector<16xi32>
           %both_odd_short = vector.bitcast %odd : vector<8xi32> to vector<16xi16>
+          %both_even = arith.extui %both_even_short : vector<16xi16> to vector<16xi32>
           %both_odd = arith.extui %both_odd_short : vector<16xi16> to vector<16xi32>
           %both_odd_upper = arith.shli %both_odd, %sixteens : vector<16xi32>
           %both = arith.ori %both_even, %both_odd_upper : vector<16xi32>
@@ -806,10 +806,10 @@ stream.executable private @attend_avx512_bf16 {
           %weight_pair_even_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%weight0) : (vector<16xf32>) -> vector<16xbf16>
           %weight_pair_even_short = vector.bitcast %weight_pair_even_short_bfloat16 : vector<16xbf16> to vector<16xi16>
 
-          %weight_pair_even = arith.extui %weight_pair_even_short : vector<16xi16> to vector<16xi32>
           %weight_pair_odd_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%weight1) : (vector<16xf32>) -> vector<16xbf16>
           %weight_pair_odd_short = vector.bitcast %weight_pair_odd_short_bfloat16 : vector<16xbf16> to vector<16xi16>
 
+          %weight_pair_even = arith.extui %weight_pair_even_short : vector<16xi16> to vector<16xi32>
           %weight_pair_odd = arith.extui %weight_pair_odd_short : vector<16xi16> to vector<16xi32>
           %weight_pair_odd_upper = arith.shli %weight_pair_odd, %sixteens : vector<16xi32>
           %weight_pair = arith.ori %weight_pair_even, %weight_pair_odd_upper : vector<16xi32>

@@ -341,8 +341,8 @@ stream.executable private @attend_avx512_bf16 {
           %even = vector.load %keys[%k, %column] : memref<256x272xi32>, vector<8xi32>
           %odd = vector.load %keys[%k_next, %column] : memref<256x272xi32>, vector<8xi32>
           %both_even_short = vector.bitcast %even : vector<8xi32> to vector<16xi16>
-          %both_even = arith.extui %both_even_short : vector<16xi16> to vector<16xi32>
           %both_odd_short = vector.bitcast %odd : vector<8xi32> to vector<16xi16>
+          %both_even = arith.extui %both_even_short : vector<16xi16> to vector<16xi32>
           %both_odd = arith.extui %both_odd_short : vector<16xi16> to vector<16xi32>
           %both_odd_upper = arith.shli %both_odd, %sixteens : vector<16xi32>
           %both = arith.ori %both_even, %both_odd_upper : vector<16xi32>

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qsmla.runtime.execution import Steps
 from qsmla.runtime.partition import Partition, plan_rows
-
-_MOST_ROWS_KEPT: Final = 4096
-"""Beyond this, looking a plan up takes as long as it saves."""
+from qsmla.runtime.selection import MOST_ROWS_KEPT
 
 
 class KeptPlan(NamedTuple):
@@ -33,7 +31,7 @@ def own_plan(
 
     The layers of a model call with the same blocks one after the other, so that plans of few rows are kept.
     """
-    if len(blocks) > _MOST_ROWS_KEPT:
+    if len(blocks) > MOST_ROWS_KEPT:
         return KeptPlan(plan_rows(blocks, rows_per_batch, num_cores, 0, first_rows=first_rows), {})
     starts = None if first_rows is None else first_rows.astype(np.int64).tobytes()
     batches = rows_per_batch.astype(np.int64).tobytes()

@@ -239,7 +239,7 @@ def _run(
     check_buffers(call, selection.blocks, target)
     lanes = pool(target)
     if metadata is None:
-        cut, steps = own_partition(call, selection, lanes.count)
+        cut, steps = own_partition(selection, lanes.count)
     else:
         cut, steps = partition(call, selection, lanes.count, metadata), {}
     stay_on = target if "query" in resident else None

@@ -16,8 +16,8 @@ from qsmla.runtime.devices import aligned
 
 _CHUNK: Final = 1 << 22
 """Indices looked at in one go: bounds the scratch memory of a long call."""
-_MOST_ROWS_KEPT: Final = 4096
-"""Beyond this, looking a geometry up takes as long as it saves."""
+MOST_ROWS_KEPT: Final = 4096
+"""Beyond this, looking up what is kept of earlier calls takes as long as it saves."""
 _NOTHING: Final = np.zeros(1, np.int64)
 
 
@@ -38,8 +38,14 @@ class RowGeometry:
     """[rows, 1]; ids 0..end_of_ids-1 select at least one token."""
     planned: npt.NDArray[np.int64]
     """[planned rows], in order (batch, row): their places among the rows."""
+    planned_batch: npt.NDArray[np.int32]
+    """[planned rows]; their requests."""
     rows_per_batch: npt.NDArray[np.int64]
     """[B]; planned rows of each request."""
+    first_in_order: npt.NDArray[np.int64]
+    """[B]; place of each request's first row among the planned rows."""
+    first_rows: npt.NDArray[np.int64] | None
+    """[B]; each request's first row in the output, None where they follow each other without a gap."""
     query_lengths: npt.NDArray[np.int32]
     kv_lengths: npt.NDArray[np.int32]
     """[B]; the call's, where a CPU reads them in place."""
@@ -52,7 +58,7 @@ def row_geometry(call: AttentionCall) -> RowGeometry:
     """
     extents = (call.output_shape[1], call.key.shape[1])
     rows, query_lengths, kv_lengths = len(call.query), call.query_lengths, call.kv_lengths
-    if rows > _MOST_ROWS_KEPT:
+    if rows > MOST_ROWS_KEPT:
         return _row_geometry(call.spec, rows, extents, query_lengths, kv_lengths)
     return _kept_geometry(call.spec, rows, extents, query_lengths.tobytes(), kv_lengths.tobytes())
 
@@ -103,13 +109,17 @@ def _row_geometry(
         np.maximum(limit, 0, out=limit)
         limit[behind] = 0
     planned = np.flatnonzero(batch >= 0)
+    rows_per_batch = np.bincount(batch[planned], minlength=requests)
     return RowGeometry(
         batch=batch,
         limit=limit,
         first_row=np.concatenate([kv_starts, _NOTHING])[batch],
         end_of_ids=(-(-limit // spec.sparse_block_size)).astype(np.uint32)[:, None],
         planned=planned,
-        rows_per_batch=np.bincount(batch[planned], minlength=requests),
+        planned_batch=batch[planned],
+        rows_per_batch=rows_per_batch,
+        first_in_order=rows_per_batch.cumsum() - rows_per_batch,
+        first_rows=None if spec.layout_query == "TND" else query_starts,
         query_lengths=aligned(query_lengths),
         kv_lengths=aligned(kv_lengths),
     )

@@ -52,21 +52,18 @@ def partition(
         ValueError: `metadata` was planned for another call; `num_cores` is not in 1..132.
     """
     mark = _mark(call, selection)
-    first_rows, rows_per_batch = _first_rows(call), selection.geometry.rows_per_batch
+    rows_per_batch, first_rows = selection.geometry.rows_per_batch, selection.geometry.first_rows
     if metadata is not None:
         given = check_fingerprint(metadata, mark)
         check_cut(given, selection.blocks, rows_per_batch, first_rows)
         return given
-    return plan_rows(
-        selection.blocks, selection.geometry.rows_per_batch, num_cores, mark, first_rows=first_rows
-    )
+    return plan_rows(selection.blocks, rows_per_batch, num_cores, mark, first_rows=first_rows)
 
 
-def own_partition(call: AttentionCall, selection: Selection, num_cores: int) -> KeptPlan:
+def own_partition(selection: Selection, num_cores: int) -> KeptPlan:
     """The same over `num_cores`, to run at once: nobody will ask which call it was planned for."""
-    return own_plan(
-        selection.blocks, selection.geometry.rows_per_batch, num_cores, first_rows=_first_rows(call)
-    )
+    geometry = selection.geometry
+    return own_plan(selection.blocks, geometry.rows_per_batch, num_cores, first_rows=geometry.first_rows)
 
 
 def _mark(call: AttentionCall, selection: Selection) -> int:
@@ -84,13 +81,6 @@ def _mark(call: AttentionCall, selection: Selection) -> int:
             "blocks": selection.blocks,
         },
     )
-
-
-def _first_rows(call: AttentionCall) -> npt.NDArray[np.int64] | None:
-    """[B]; each request's first row in the output, None where they follow each other without a gap."""
-    if call.spec.layout_query == "TND":
-        return None
-    return np.arange(len(call.query_lengths)) * call.output_shape[1]
 
 
 def work(
@@ -129,9 +119,9 @@ def work(
         scale=call.scale,
         heads=call.spec.heads,
         output_row=geometry.planned,
-        batch=geometry.batch[geometry.planned],
+        batch=geometry.planned_batch,
         blocks=selection.blocks,
-        first_in_order=geometry.rows_per_batch.cumsum() - geometry.rows_per_batch,
+        first_in_order=geometry.first_in_order,
         output=output,
         steps=steps,
     )

@@ -83,7 +83,6 @@ stream.executable private @attend_avx2 {
       %mantissa_bits = arith.constant dense<23> : vector<8xi32>
       %half_of_bfloat16 = arith.constant dense<0x7FFF> : vector<8xi32>
       %upper_half = arith.constant dense<0xFFFF0000> : vector<8xi32>
-
       %slots = stream.binding.subspan %slots_binding[%c0] : !stream.binding -> memref<?x256xi32>{%count}
       %items = stream.binding.subspan %items_binding[%c0] : !stream.binding -> memref<?x3xi32>{%count}
       %values = stream.binding.subspan %values_binding[%c0] : !stream.binding -> memref<?x4x512xf32>{%count}
@@ -804,7 +803,6 @@ stream.executable private @fold_avx2 {
       %mantissa_bits = arith.constant dense<23> : vector<8xi32>
       %half_of_bfloat16 = arith.constant dense<0x7FFF> : vector<8xi32>
       %upper_half = arith.constant dense<0xFFFF0000> : vector<8xi32>
-
       %heads = arith.constant 4 : index
       %last_group = arith.constant 0 : index
       %blocks_at_once = arith.constant 64 : index

@@ -86,7 +86,6 @@ stream.executable private @attend_avx2 {
       %mantissa_bits = arith.constant dense<23> : vector<8xi32>
       %half_of_bfloat16 = arith.constant dense<0x7FFF> : vector<8xi32>
       %upper_half = arith.constant dense<0xFFFF0000> : vector<8xi32>
-
       %slots = stream.binding.subspan %slots_binding[%c0] : !stream.binding -> memref<?x256xi32>{%count}
       %items = stream.binding.subspan %items_binding[%c0] : !stream.binding -> memref<?x3xi32>{%count}
       %values = stream.binding.subspan %values_binding[%c0] : !stream.binding -> memref<?x21x512xf32>{%count}
@@ -130,7 +129,6 @@ stream.executable private @attend_avx2 {
       %code_sign = arith.constant dense<0x80> : vector<32xi8>
       %nan_lower = arith.constant dense<0xC0> : vector<32xi8>
       %nan_upper = arith.constant dense<0x7F> : vector<32xi8>
-      %no_codes = arith.constant dense<0> : vector<32xi8>
 
       %part = memref.load %item_parts[%item] : memref<?xi32>
       %in_cmp = arith.cmpi ne, %part, %zero_i32 : i32
@@ -1063,7 +1061,6 @@ stream.executable private @fold_avx2 {
       %mantissa_bits = arith.constant dense<23> : vector<8xi32>
       %half_of_bfloat16 = arith.constant dense<0x7FFF> : vector<8xi32>
       %upper_half = arith.constant dense<0xFFFF0000> : vector<8xi32>
-
       %heads = arith.constant 21 : index
       %last_group = arith.constant 13 : index
       %blocks_at_once = arith.constant 64 : index

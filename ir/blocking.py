@@ -9,6 +9,10 @@ from qsmla.ir.schedule import KEY_BLOCK, Schedule
 
 _FEW_HEADS = 8
 """Below this many heads, heads as lanes would leave lanes empty."""
+_MANY_HEADS = 32
+"""Above this many heads, all keys of a block are done in one pass."""
+_PASS_KEYS = 64
+"""About as many keys are done in a pass: 150 KB of float32."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +24,7 @@ class Blocking:
         group: heads done together; a multiple of `lanes`. With few heads, all.
         keys_at_once: keys whose scores are in registers together.
         key_step: what the number of keys is rounded up to.
+        pass_keys: keys that are gathered and done at a time; a multiple of `key_step`, or all of a block.
         head_blocks: the heads of a group, in blocks whose values are in registers together.
         value_vectors: vectors of columns of a value in registers, for each head of a block.
     """
@@ -28,13 +33,19 @@ class Blocking:
     group: int
     keys_at_once: int
     key_step: int
+    pass_keys: int
     head_blocks: tuple[range, ...]
     value_vectors: int
 
     @property
     def key_rows(self) -> int:
-        """Rows of keys that a block may need: whole steps."""
-        return math.ceil(KEY_BLOCK / self.key_step) * self.key_step
+        """Rows of keys that a pass may need: whole steps."""
+        return math.ceil(self.pass_keys / self.key_step) * self.key_step
+
+    @property
+    def several_passes(self) -> bool:
+        """Whether a block of keys takes more than one pass."""
+        return self.pass_keys < KEY_BLOCK
 
 
 def blocking(schedule: Schedule, heads: int) -> Blocking:
@@ -48,6 +59,7 @@ def blocking(schedule: Schedule, heads: int) -> Blocking:
             group=heads,
             keys_at_once=at_once,
             key_step=lanes,
+            pass_keys=_pass_keys(heads, heads, lanes),
             head_blocks=(range(heads),),
             value_vectors=at_once,
         )
@@ -66,8 +78,17 @@ def blocking(schedule: Schedule, heads: int) -> Blocking:
         group=group,
         keys_at_once=keys_at_once,
         key_step=keys_at_once,
+        pass_keys=_pass_keys(heads, group, keys_at_once),
         head_blocks=tuple(
             range(first, min(first + heads_at_once, group)) for first in range(0, group, heads_at_once)
         ),
         value_vectors=2,
     )
+
+
+def _pass_keys(heads: int, group: int, key_step: int) -> int:
+    """Few keys stay in the L2 cache; with many heads, queries and sums that are fetched again cost more."""
+    if heads > _MANY_HEADS or heads % group:
+        # A head that two groups do would have its sums of earlier passes counted twice.
+        return KEY_BLOCK
+    return math.ceil(_PASS_KEYS / key_step) * key_step

@@ -18,7 +18,12 @@ def test_steps_come_out_even_or_overlap(schedule: Schedule, heads: int) -> None:
     assert sizes.lanes in (8, 16)
     assert sizes.lanes <= schedule.lanes
     assert sizes.key_step % sizes.keys_at_once == 0
-    assert KEY_BLOCK <= sizes.key_rows < KEY_BLOCK + sizes.key_step
+    assert sizes.pass_keys <= sizes.key_rows < sizes.pass_keys + sizes.key_step
+    assert sizes.several_passes == (sizes.pass_keys != KEY_BLOCK)
+    if sizes.several_passes:
+        # A pass begins where a step does, and no head is done twice.
+        assert sizes.pass_keys % sizes.key_step == 0
+        assert heads % sizes.group == 0
     assert NOPE_DIM % (sizes.value_vectors * sizes.lanes) == 0
     assert [head for block in sizes.head_blocks for head in block] == list(range(sizes.group))
     if schedule.pairs:

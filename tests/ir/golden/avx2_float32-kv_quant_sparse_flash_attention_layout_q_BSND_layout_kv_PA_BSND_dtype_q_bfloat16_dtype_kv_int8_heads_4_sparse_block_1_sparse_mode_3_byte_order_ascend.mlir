@@ -112,13 +112,14 @@ stream.executable private @attend_avx2 {
         %next = arith.select %attended, %behind, %so_far : index
         scf.yield %next : index
       }
-      %key_steps = arith.ceildivui %last, %key_step : index
-      %key_end = arith.muli %key_steps, %key_step : index
+      // A row without keys gets one pass, which makes it zeros.
+      %passes_end = arith.maxui %last, %c1 : index
+      %pass = arith.constant 64 : index
 
-      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x592xf32>
-      %ahead = arith.constant 4 : index
+      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<64x592xf32>
+      %ahead = arith.constant 8 : index
       %last_slot = arith.constant 255 : index
-      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<4x256xf32>
+      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<4x64xf32>
       %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<4x576xf32>
       %keys_at_once = arith.constant 2 : index
       %some_factors = vector.broadcast %score_factor : f32 to vector<2xf32>
@@ -165,50 +166,71 @@ stream.executable private @attend_avx2 {
 
           }
 
+      // Before the first pass.
+      memref.store %minus_infinity, %maxima[%item, %head0] : memref<?x4xf32>
+      memref.store %zero, %totals[%item, %head0] : memref<?x4xf32>
+      memref.store %minus_infinity, %maxima[%item, %head1] : memref<?x4xf32>
+      memref.store %zero, %totals[%item, %head1] : memref<?x4xf32>
+      memref.store %minus_infinity, %maxima[%item, %head2] : memref<?x4xf32>
+      memref.store %zero, %totals[%item, %head2] : memref<?x4xf32>
+      memref.store %minus_infinity, %maxima[%item, %head3] : memref<?x4xf32>
+      memref.store %zero, %totals[%item, %head3] : memref<?x4xf32>
+      scf.for %pass_start = %c0 to %passes_end step %pass {
+        %left = arith.subi %last, %pass_start : index
+        %keys_here = arith.minui %left, %pass : index
+        %key_steps = arith.ceildivui %keys_here, %key_step : index
+        %key_end = arith.muli %key_steps, %key_step : index
+        %is_first = arith.cmpi eq, %pass_start, %c0 : index
+
       // Scores: 2 keys x 4 heads in registers, while the keys are still in the L1 cache.
       scf.for %first_key = %c0 to %key_end step %key_step {
       %end_of_keys = arith.addi %first_key, %key_step : index
-      scf.for %k = %first_key to %end_of_keys step %c1 {
-        // The rows lie anywhere in memory: ask for one some keys before it is needed.
-        %k_ahead = arith.addi %k, %ahead : index
-        %place_ahead = arith.minui %k_ahead, %last_slot : index
-        %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
-        %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
-        scf.if %attended_ahead {
-          %row_ahead = arith.index_cast %slot_ahead : i32 to index
-          %line0 = arith.constant 0 : index
-          memref.prefetch %cache[%row_ahead, %line0], read, locality<3>, data : memref<?x656xi8>
-          %line1 = arith.constant 64 : index
-          memref.prefetch %cache[%row_ahead, %line1], read, locality<3>, data : memref<?x656xi8>
-          %line2 = arith.constant 128 : index
-          memref.prefetch %cache[%row_ahead, %line2], read, locality<3>, data : memref<?x656xi8>
-          %line3 = arith.constant 192 : index
-          memref.prefetch %cache[%row_ahead, %line3], read, locality<3>, data : memref<?x656xi8>
-          %line4 = arith.constant 256 : index
-          memref.prefetch %cache[%row_ahead, %line4], read, locality<3>, data : memref<?x656xi8>
-          %line5 = arith.constant 320 : index
-          memref.prefetch %cache[%row_ahead, %line5], read, locality<3>, data : memref<?x656xi8>
-          %line6 = arith.constant 384 : index
-          memref.prefetch %cache[%row_ahead, %line6], read, locality<3>, data : memref<?x656xi8>
-          %line7 = arith.constant 448 : index
-          memref.prefetch %cache[%row_ahead, %line7], read, locality<3>, data : memref<?x656xi8>
-          %line8 = arith.constant 512 : index
-          memref.prefetch %cache[%row_ahead, %line8], read, locality<3>, data : memref<?x656xi8>
-          %line9 = arith.constant 576 : index
-          memref.prefetch %cache[%row_ahead, %line9], read, locality<3>, data : memref<?x656xi8>
-          %line10 = arith.constant 640 : index
-          memref.prefetch %cache[%row_ahead, %line10], read, locality<3>, data : memref<?x656xi8>
-          %last_line = arith.constant 655 : index
-          memref.prefetch %cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x656xi8>
-        }
-        %in_block = arith.cmpi ult, %k, %key_block : index
-        %slot_place = arith.select %in_block, %k, %c0 : index
+      scf.for %some_keys = %first_key to %end_of_keys step %key_step {
+      // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
+      %some_keys_end = arith.addi %some_keys, %key_step : index
+      %touched = arith.addi %some_keys_end, %ahead : index
+      scf.for %i = %c0 to %key_step step %c1 {
+        %touched_key = arith.addi %touched, %i : index
+        %any_touched_place = arith.addi %pass_start, %touched_key : index
+        %touched_place = arith.minui %any_touched_place, %last_slot : index
+        %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
+        %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
+        %touched_row = arith.index_cast %is_touched : i32 to index
+        memref.prefetch %cache[%touched_row, %c0], read, locality<3>, data : memref<?x656xi8>
+      }
+      scf.for %k = %some_keys to %some_keys_end step %c1 {
+        %place = arith.addi %pass_start, %k : index
+        %in_block = arith.cmpi ult, %place, %key_block : index
+        %slot_place = arith.select %in_block, %place, %c0 : index
         %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
         %slot = arith.select %in_block, %slot_any, %masked : i32
         %attended = arith.cmpi sge, %slot, %zero_i32 : i32
         scf.if %attended {
           %row = arith.index_cast %slot : i32 to index
+          // One is asked for some keys before it is needed, line by line between the work.
+          %any_place_ahead = arith.addi %place, %ahead : index
+          %place_ahead = arith.minui %any_place_ahead, %last_slot : index
+          %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+          %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+          %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
+          %row_ahead = arith.index_cast %slot_or_same : i32 to index
           scf.for %t = %c0 to %c4 step %c1 {
+            %last_line = arith.constant 655 : index
+            %quarter_bytes = arith.constant 192 : index
+            %quarter = arith.muli %t, %quarter_bytes : index
+            %line_offset0 = arith.constant 0 : index
+            %any_line0 = arith.addi %quarter, %line_offset0 : index
+            %line0 = arith.minui %any_line0, %last_line : index
+            memref.prefetch %cache[%row_ahead, %line0], read, locality<3>, data : memref<?x656xi8>
+            %line_offset64 = arith.constant 64 : index
+            %any_line64 = arith.addi %quarter, %line_offset64 : index
+            %line64 = arith.minui %any_line64, %last_line : index
+            memref.prefetch %cache[%row_ahead, %line64], read, locality<3>, data : memref<?x656xi8>
+            %line_offset128 = arith.constant 128 : index
+            %any_line128 = arith.addi %quarter, %line_offset128 : index
+            %line128 = arith.minui %any_line128, %last_line : index
+            memref.prefetch %cache[%row_ahead, %line128], read, locality<3>, data : memref<?x656xi8>
+
             %scale_offset = arith.muli %t, %c4 : index
             %scale_column = arith.addi %scale_at, %scale_offset : index
             %scale_bytes = vector.load %cache[%row, %scale_column] : memref<?x656xi8>, vector<4xi8>
@@ -250,7 +272,7 @@ stream.executable private @attend_avx2 {
           %scaled0_rounded_masked = arith.andi %scaled0_rounded_rounding, %upper_half : vector<8xi32>
           %scaled0_rounded = vector.bitcast %scaled0_rounded_masked : vector<8xi32> to vector<8xf32>
 
-          vector.store %scaled0_rounded, %keys[%k, %d0] : memref<256x592xf32>, vector<8xf32>
+          vector.store %scaled0_rounded, %keys[%k, %d0] : memref<64x592xf32>, vector<8xf32>
 
               %scaled1 = arith.mulf %decoded1, %tile_scale_lanes : vector<8xf32>
               %offset1 = arith.constant 8 : index
@@ -264,7 +286,7 @@ stream.executable private @attend_avx2 {
           %scaled1_rounded_masked = arith.andi %scaled1_rounded_rounding, %upper_half : vector<8xi32>
           %scaled1_rounded = vector.bitcast %scaled1_rounded_masked : vector<8xi32> to vector<8xf32>
 
-          vector.store %scaled1_rounded, %keys[%k, %d1] : memref<256x592xf32>, vector<8xf32>
+          vector.store %scaled1_rounded, %keys[%k, %d1] : memref<64x592xf32>, vector<8xf32>
 
               %scaled2 = arith.mulf %decoded2, %tile_scale_lanes : vector<8xf32>
               %offset2 = arith.constant 16 : index
@@ -278,7 +300,7 @@ stream.executable private @attend_avx2 {
           %scaled2_rounded_masked = arith.andi %scaled2_rounded_rounding, %upper_half : vector<8xi32>
           %scaled2_rounded = vector.bitcast %scaled2_rounded_masked : vector<8xi32> to vector<8xf32>
 
-          vector.store %scaled2_rounded, %keys[%k, %d2] : memref<256x592xf32>, vector<8xf32>
+          vector.store %scaled2_rounded, %keys[%k, %d2] : memref<64x592xf32>, vector<8xf32>
 
               %scaled3 = arith.mulf %decoded3, %tile_scale_lanes : vector<8xf32>
               %offset3 = arith.constant 24 : index
@@ -292,7 +314,7 @@ stream.executable private @attend_avx2 {
           %scaled3_rounded_masked = arith.andi %scaled3_rounded_rounding, %upper_half : vector<8xi32>
           %scaled3_rounded = vector.bitcast %scaled3_rounded_masked : vector<8xi32> to vector<8xf32>
 
-          vector.store %scaled3_rounded, %keys[%k, %d3] : memref<256x592xf32>, vector<8xf32>
+          vector.store %scaled3_rounded, %keys[%k, %d3] : memref<64x592xf32>, vector<8xf32>
 
             }
           }
@@ -304,14 +326,15 @@ stream.executable private @attend_avx2 {
           %stored_f32_upper = arith.shli %stored_f32_lower, %sixteens : vector<8xi32>
           %stored_f32 = vector.bitcast %stored_f32_upper : vector<8xi32> to vector<8xf32>
 
-          vector.store %stored_f32, %keys[%k, %d] : memref<256x592xf32>, vector<8xf32>
+          vector.store %stored_f32, %keys[%k, %d] : memref<64x592xf32>, vector<8xf32>
 
           }
         } else {
           scf.for %column = %c0 to %columns step %lanes {
-            vector.store %no_elements, %keys[%k, %column] : memref<256x592xf32>, vector<8xf32>
+            vector.store %no_elements, %keys[%k, %column] : memref<64x592xf32>, vector<8xf32>
           }
         }
+      }
       }
 
       scf.for %k = %first_key to %end_of_keys step %keys_at_once {
@@ -321,8 +344,8 @@ stream.executable private @attend_avx2 {
         %k1 = arith.addi %k, %place1 : index
         %dots:8 = scf.for %d = %c0 to %columns step %lanes
             iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-          %key0 = vector.load %keys[%k0, %d] : memref<256x592xf32>, vector<8xf32>
-          %key1 = vector.load %keys[%k1, %d] : memref<256x592xf32>, vector<8xf32>
+          %key0 = vector.load %keys[%k0, %d] : memref<64x592xf32>, vector<8xf32>
+          %key1 = vector.load %keys[%k1, %d] : memref<64x592xf32>, vector<8xf32>
           %q0 = vector.load %packed[%head0, %d] : memref<4x576xf32>, vector<8xf32>
             %next0 = math.fma %q0, %key0, %sum0 : vector<8xf32>
 
@@ -346,7 +369,8 @@ stream.executable private @attend_avx2 {
           scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
         }
         // key_step divides the key block, so that all of these slots are there.
-        %slots_here = vector.load %slots[%item, %k] : memref<?x256xi32>, vector<2xi32>
+        %place_in_block = arith.addi %pass_start, %k : index
+        %slots_here = vector.load %slots[%item, %place_in_block] : memref<?x256xi32>, vector<2xi32>
         %attended = arith.cmpi sge, %slots_here, %some_zeros_i32 : vector<2xi32>
           %dot0_0_0_lower = vector.shuffle %dots#0, %dots#1 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
           %dot0_0_0_upper = vector.shuffle %dots#0, %dots#1 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
@@ -360,7 +384,7 @@ stream.executable private @attend_avx2 {
           %dot0 = vector.shuffle %dot0_2_0, %dot0_2_0 [0, 1] : vector<2xf32>, vector<2xf32>
         %scaled0 = arith.mulf %dot0, %some_factors : vector<2xf32>
         %score0 = arith.select %attended, %scaled0, %some_minus_infinities : vector<2xi1>, vector<2xf32>
-        vector.store %score0, %scores[%head0, %k] : memref<4x256xf32>, vector<2xf32>
+        vector.store %score0, %scores[%head0, %k] : memref<4x64xf32>, vector<2xf32>
           %dot1_0_0_lower = vector.shuffle %dots#2, %dots#3 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
           %dot1_0_0_upper = vector.shuffle %dots#2, %dots#3 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
           %dot1_0_0 = arith.addf %dot1_0_0_lower, %dot1_0_0_upper : vector<8xf32>
@@ -373,7 +397,7 @@ stream.executable private @attend_avx2 {
           %dot1 = vector.shuffle %dot1_2_0, %dot1_2_0 [0, 1] : vector<2xf32>, vector<2xf32>
         %scaled1 = arith.mulf %dot1, %some_factors : vector<2xf32>
         %score1 = arith.select %attended, %scaled1, %some_minus_infinities : vector<2xi1>, vector<2xf32>
-        vector.store %score1, %scores[%head1, %k] : memref<4x256xf32>, vector<2xf32>
+        vector.store %score1, %scores[%head1, %k] : memref<4x64xf32>, vector<2xf32>
           %dot2_0_0_lower = vector.shuffle %dots#4, %dots#5 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
           %dot2_0_0_upper = vector.shuffle %dots#4, %dots#5 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
           %dot2_0_0 = arith.addf %dot2_0_0_lower, %dot2_0_0_upper : vector<8xf32>
@@ -386,7 +410,7 @@ stream.executable private @attend_avx2 {
           %dot2 = vector.shuffle %dot2_2_0, %dot2_2_0 [0, 1] : vector<2xf32>, vector<2xf32>
         %scaled2 = arith.mulf %dot2, %some_factors : vector<2xf32>
         %score2 = arith.select %attended, %scaled2, %some_minus_infinities : vector<2xi1>, vector<2xf32>
-        vector.store %score2, %scores[%head2, %k] : memref<4x256xf32>, vector<2xf32>
+        vector.store %score2, %scores[%head2, %k] : memref<4x64xf32>, vector<2xf32>
           %dot3_0_0_lower = vector.shuffle %dots#6, %dots#7 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
           %dot3_0_0_upper = vector.shuffle %dots#6, %dots#7 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
           %dot3_0_0 = arith.addf %dot3_0_0_lower, %dot3_0_0_upper : vector<8xf32>
@@ -399,13 +423,13 @@ stream.executable private @attend_avx2 {
           %dot3 = vector.shuffle %dot3_2_0, %dot3_2_0 [0, 1] : vector<2xf32>, vector<2xf32>
         %scaled3 = arith.mulf %dot3, %some_factors : vector<2xf32>
         %score3 = arith.select %attended, %scaled3, %some_minus_infinities : vector<2xi1>, vector<2xf32>
-        vector.store %score3, %scores[%head3, %k] : memref<4x256xf32>, vector<2xf32>
+        vector.store %score3, %scores[%head3, %k] : memref<4x64xf32>, vector<2xf32>
       }
       }
 
-      // Softmax over the block; the weights are rounded, their sum is of the float32 ones.
+      // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
       %maximum_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head0, %k] : memref<4x256xf32>, vector<8xf32>
+        %score = vector.load %scores[%head0, %k] : memref<4x64xf32>, vector<8xf32>
         %larger = arith.maximumf %so_far, %score : vector<8xf32>
         scf.yield %larger : vector<8xf32>
       }
@@ -419,13 +443,15 @@ stream.executable private @attend_avx2 {
           %largest0_2_0_upper = vector.shuffle %largest0_1_0, %largest0_1_0 [1] : vector<2xf32>, vector<2xf32>
           %largest0_2_0 = arith.maximumf %largest0_2_0_lower, %largest0_2_0_upper : vector<1xf32>
           %largest0 = vector.shuffle %largest0_2_0, %largest0_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %maximum0 = vector.extract %largest0[0] : f32 from vector<1xf32>
+      %maximum_here0 = vector.extract %largest0[0] : f32 from vector<1xf32>
+      %old_maximum0 = memref.load %maxima[%item, %head0] : memref<?x4xf32>
+      %maximum0 = arith.maximumf %old_maximum0, %maximum_here0 : f32
       %maximum_everywhere0 = vector.broadcast %maximum0 : f32 to vector<8xf32>
           %reference0_magnitude = math.absf %maximum_everywhere0 : vector<8xf32>
           %reference0_is_infinite = arith.cmpf oeq, %reference0_magnitude, %infinities : vector<8xf32>
           %reference0 = arith.select %reference0_is_infinite, %zeros, %maximum_everywhere0 : vector<8xi1>, vector<8xf32>
       %total_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head0, %k] : memref<4x256xf32>, vector<8xf32>
+        %score = vector.load %scores[%head0, %k] : memref<4x64xf32>, vector<8xf32>
         %below = arith.subf %score, %reference0 : vector<8xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
           %weight_inside = arith.minimumf %weight_above, %largest_power : vector<8xf32>
@@ -460,7 +486,7 @@ stream.executable private @attend_avx2 {
           %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
           %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
-          vector.store %weight_rounded, %scores[%head0, %k] : memref<4x256xf32>, vector<8xf32>
+          vector.store %weight_rounded, %scores[%head0, %k] : memref<4x64xf32>, vector<8xf32>
 
         %next = arith.addf %so_far, %weight : vector<8xf32>
         scf.yield %next : vector<8xf32>
@@ -475,11 +501,38 @@ stream.executable private @attend_avx2 {
           %whole0_2_0_upper = vector.shuffle %whole0_1_0, %whole0_1_0 [1] : vector<2xf32>, vector<2xf32>
           %whole0_2_0 = arith.addf %whole0_2_0_lower, %whole0_2_0_upper : vector<1xf32>
           %whole0 = vector.shuffle %whole0_2_0, %whole0_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %total0 = vector.extract %whole0[0] : f32 from vector<1xf32>
+      %total_here0 = vector.extract %whole0[0] : f32 from vector<1xf32>
+      %old_maximum_everywhere0 = vector.broadcast %old_maximum0 : f32 to vector<8xf32>
+      %old_below0 = arith.subf %old_maximum_everywhere0, %reference0 : vector<8xf32>
+          %factor_lanes0_above = arith.maximumf %old_below0, %least_power : vector<8xf32>
+          %factor_lanes0_inside = arith.minimumf %factor_lanes0_above, %largest_power : vector<8xf32>
+          %factor_lanes0_shifted = arith.addf %factor_lanes0_inside, %rounder : vector<8xf32>
+          %factor_lanes0_whole = arith.subf %factor_lanes0_shifted, %rounder : vector<8xf32>
+          %factor_lanes0_rest = arith.subf %factor_lanes0_inside, %factor_lanes0_whole : vector<8xf32>
+          %factor_lanes0_5 = math.fma %exp2_6, %factor_lanes0_rest, %exp2_5 : vector<8xf32>
+          %factor_lanes0_4 = math.fma %factor_lanes0_5, %factor_lanes0_rest, %exp2_4 : vector<8xf32>
+          %factor_lanes0_3 = math.fma %factor_lanes0_4, %factor_lanes0_rest, %exp2_3 : vector<8xf32>
+          %factor_lanes0_2 = math.fma %factor_lanes0_3, %factor_lanes0_rest, %exp2_2 : vector<8xf32>
+          %factor_lanes0_1 = math.fma %factor_lanes0_2, %factor_lanes0_rest, %exp2_1 : vector<8xf32>
+          %factor_lanes0_0 = math.fma %factor_lanes0_1, %factor_lanes0_rest, %exp2_0 : vector<8xf32>
+          %factor_lanes0_whole_bits = vector.bitcast %factor_lanes0_shifted : vector<8xf32> to vector<8xi32>
+          %factor_lanes0_exponent = arith.shli %factor_lanes0_whole_bits, %mantissa_bits : vector<8xi32>
+          %factor_lanes0_bits = vector.bitcast %factor_lanes0_0 : vector<8xf32> to vector<8xi32>
+          %factor_lanes0_scaled_bits = arith.addi %factor_lanes0_bits, %factor_lanes0_exponent : vector<8xi32>
+          %factor_lanes0_power = vector.bitcast %factor_lanes0_scaled_bits : vector<8xi32> to vector<8xf32>
+          %factor_lanes0_is_small = arith.cmpf olt, %old_below0, %least_power : vector<8xf32>
+          %factor_lanes0_or_zero = arith.select %factor_lanes0_is_small, %zeros, %factor_lanes0_power : vector<8xi1>, vector<8xf32>
+          %factor_lanes0_is_large = arith.cmpf ogt, %old_below0, %largest_power : vector<8xf32>
+          %factor_lanes0_or_infinity = arith.select %factor_lanes0_is_large, %infinities, %factor_lanes0_or_zero : vector<8xi1>, vector<8xf32>
+          %factor_lanes0_is_nan = arith.cmpf uno, %old_below0, %old_below0 : vector<8xf32>
+          %factor_lanes0 = arith.select %factor_lanes0_is_nan, %old_below0, %factor_lanes0_or_infinity : vector<8xi1>, vector<8xf32>
+      %factor0 = vector.extract %factor_lanes0[0] : f32 from vector<8xf32>
+      %old_total0 = memref.load %totals[%item, %head0] : memref<?x4xf32>
+      %total0 = math.fma %old_total0, %factor0, %total_here0 : f32
       memref.store %maximum0, %maxima[%item, %head0] : memref<?x4xf32>
       memref.store %total0, %totals[%item, %head0] : memref<?x4xf32>
       %maximum_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head1, %k] : memref<4x256xf32>, vector<8xf32>
+        %score = vector.load %scores[%head1, %k] : memref<4x64xf32>, vector<8xf32>
         %larger = arith.maximumf %so_far, %score : vector<8xf32>
         scf.yield %larger : vector<8xf32>
       }
@@ -493,13 +546,15 @@ stream.executable private @attend_avx2 {
           %largest1_2_0_upper = vector.shuffle %largest1_1_0, %largest1_1_0 [1] : vector<2xf32>, vector<2xf32>
           %largest1_2_0 = arith.maximumf %largest1_2_0_lower, %largest1_2_0_upper : vector<1xf32>
           %largest1 = vector.shuffle %largest1_2_0, %largest1_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %maximum1 = vector.extract %largest1[0] : f32 from vector<1xf32>
+      %maximum_here1 = vector.extract %largest1[0] : f32 from vector<1xf32>
+      %old_maximum1 = memref.load %maxima[%item, %head1] : memref<?x4xf32>
+      %maximum1 = arith.maximumf %old_maximum1, %maximum_here1 : f32
       %maximum_everywhere1 = vector.broadcast %maximum1 : f32 to vector<8xf32>
           %reference1_magnitude = math.absf %maximum_everywhere1 : vector<8xf32>
           %reference1_is_infinite = arith.cmpf oeq, %reference1_magnitude, %infinities : vector<8xf32>
           %reference1 = arith.select %reference1_is_infinite, %zeros, %maximum_everywhere1 : vector<8xi1>, vector<8xf32>
       %total_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head1, %k] : memref<4x256xf32>, vector<8xf32>
+        %score = vector.load %scores[%head1, %k] : memref<4x64xf32>, vector<8xf32>
         %below = arith.subf %score, %reference1 : vector<8xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
           %weight_inside = arith.minimumf %weight_above, %largest_power : vector<8xf32>
@@ -534,7 +589,7 @@ stream.executable private @attend_avx2 {
           %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
           %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
-          vector.store %weight_rounded, %scores[%head1, %k] : memref<4x256xf32>, vector<8xf32>
+          vector.store %weight_rounded, %scores[%head1, %k] : memref<4x64xf32>, vector<8xf32>
 
         %next = arith.addf %so_far, %weight : vector<8xf32>
         scf.yield %next : vector<8xf32>
@@ -549,11 +604,38 @@ stream.executable private @attend_avx2 {
           %whole1_2_0_upper = vector.shuffle %whole1_1_0, %whole1_1_0 [1] : vector<2xf32>, vector<2xf32>
           %whole1_2_0 = arith.addf %whole1_2_0_lower, %whole1_2_0_upper : vector<1xf32>
           %whole1 = vector.shuffle %whole1_2_0, %whole1_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %total1 = vector.extract %whole1[0] : f32 from vector<1xf32>
+      %total_here1 = vector.extract %whole1[0] : f32 from vector<1xf32>
+      %old_maximum_everywhere1 = vector.broadcast %old_maximum1 : f32 to vector<8xf32>
+      %old_below1 = arith.subf %old_maximum_everywhere1, %reference1 : vector<8xf32>
+          %factor_lanes1_above = arith.maximumf %old_below1, %least_power : vector<8xf32>
+          %factor_lanes1_inside = arith.minimumf %factor_lanes1_above, %largest_power : vector<8xf32>
+          %factor_lanes1_shifted = arith.addf %factor_lanes1_inside, %rounder : vector<8xf32>
+          %factor_lanes1_whole = arith.subf %factor_lanes1_shifted, %rounder : vector<8xf32>
+          %factor_lanes1_rest = arith.subf %factor_lanes1_inside, %factor_lanes1_whole : vector<8xf32>
+          %factor_lanes1_5 = math.fma %exp2_6, %factor_lanes1_rest, %exp2_5 : vector<8xf32>
+          %factor_lanes1_4 = math.fma %factor_lanes1_5, %factor_lanes1_rest, %exp2_4 : vector<8xf32>
+          %factor_lanes1_3 = math.fma %factor_lanes1_4, %factor_lanes1_rest, %exp2_3 : vector<8xf32>
+          %factor_lanes1_2 = math.fma %factor_lanes1_3, %factor_lanes1_rest, %exp2_2 : vector<8xf32>
+          %factor_lanes1_1 = math.fma %factor_lanes1_2, %factor_lanes1_rest, %exp2_1 : vector<8xf32>
+          %factor_lanes1_0 = math.fma %factor_lanes1_1, %factor_lanes1_rest, %exp2_0 : vector<8xf32>
+          %factor_lanes1_whole_bits = vector.bitcast %factor_lanes1_shifted : vector<8xf32> to vector<8xi32>
+          %factor_lanes1_exponent = arith.shli %factor_lanes1_whole_bits, %mantissa_bits : vector<8xi32>
+          %factor_lanes1_bits = vector.bitcast %factor_lanes1_0 : vector<8xf32> to vector<8xi32>
+          %factor_lanes1_scaled_bits = arith.addi %factor_lanes1_bits, %factor_lanes1_exponent : vector<8xi32>
+          %factor_lanes1_power = vector.bitcast %factor_lanes1_scaled_bits : vector<8xi32> to vector<8xf32>
+          %factor_lanes1_is_small = arith.cmpf olt, %old_below1, %least_power : vector<8xf32>
+          %factor_lanes1_or_zero = arith.select %factor_lanes1_is_small, %zeros, %factor_lanes1_power : vector<8xi1>, vector<8xf32>
+          %factor_lanes1_is_large = arith.cmpf ogt, %old_below1, %largest_power : vector<8xf32>
+          %factor_lanes1_or_infinity = arith.select %factor_lanes1_is_large, %infinities, %factor_lanes1_or_zero : vector<8xi1>, vector<8xf32>
+          %factor_lanes1_is_nan = arith.cmpf uno, %old_below1, %old_below1 : vector<8xf32>
+          %factor_lanes1 = arith.select %factor_lanes1_is_nan, %old_below1, %factor_lanes1_or_infinity : vector<8xi1>, vector<8xf32>
+      %factor1 = vector.extract %factor_lanes1[0] : f32 from vector<8xf32>
+      %old_total1 = memref.load %totals[%item, %head1] : memref<?x4xf32>
+      %total1 = math.fma %old_total1, %factor1, %total_here1 : f32
       memref.store %maximum1, %maxima[%item, %head1] : memref<?x4xf32>
       memref.store %total1, %totals[%item, %head1] : memref<?x4xf32>
       %maximum_lanes2_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head2, %k] : memref<4x256xf32>, vector<8xf32>
+        %score = vector.load %scores[%head2, %k] : memref<4x64xf32>, vector<8xf32>
         %larger = arith.maximumf %so_far, %score : vector<8xf32>
         scf.yield %larger : vector<8xf32>
       }
@@ -567,13 +649,15 @@ stream.executable private @attend_avx2 {
           %largest2_2_0_upper = vector.shuffle %largest2_1_0, %largest2_1_0 [1] : vector<2xf32>, vector<2xf32>
           %largest2_2_0 = arith.maximumf %largest2_2_0_lower, %largest2_2_0_upper : vector<1xf32>
           %largest2 = vector.shuffle %largest2_2_0, %largest2_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %maximum2 = vector.extract %largest2[0] : f32 from vector<1xf32>
+      %maximum_here2 = vector.extract %largest2[0] : f32 from vector<1xf32>
+      %old_maximum2 = memref.load %maxima[%item, %head2] : memref<?x4xf32>
+      %maximum2 = arith.maximumf %old_maximum2, %maximum_here2 : f32
       %maximum_everywhere2 = vector.broadcast %maximum2 : f32 to vector<8xf32>
           %reference2_magnitude = math.absf %maximum_everywhere2 : vector<8xf32>
           %reference2_is_infinite = arith.cmpf oeq, %reference2_magnitude, %infinities : vector<8xf32>
           %reference2 = arith.select %reference2_is_infinite, %zeros, %maximum_everywhere2 : vector<8xi1>, vector<8xf32>
       %total_lanes2_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head2, %k] : memref<4x256xf32>, vector<8xf32>
+        %score = vector.load %scores[%head2, %k] : memref<4x64xf32>, vector<8xf32>
         %below = arith.subf %score, %reference2 : vector<8xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
           %weight_inside = arith.minimumf %weight_above, %largest_power : vector<8xf32>
@@ -608,7 +692,7 @@ stream.executable private @attend_avx2 {
           %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
           %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
-          vector.store %weight_rounded, %scores[%head2, %k] : memref<4x256xf32>, vector<8xf32>
+          vector.store %weight_rounded, %scores[%head2, %k] : memref<4x64xf32>, vector<8xf32>
 
         %next = arith.addf %so_far, %weight : vector<8xf32>
         scf.yield %next : vector<8xf32>
@@ -623,11 +707,38 @@ stream.executable private @attend_avx2 {
           %whole2_2_0_upper = vector.shuffle %whole2_1_0, %whole2_1_0 [1] : vector<2xf32>, vector<2xf32>
           %whole2_2_0 = arith.addf %whole2_2_0_lower, %whole2_2_0_upper : vector<1xf32>
           %whole2 = vector.shuffle %whole2_2_0, %whole2_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %total2 = vector.extract %whole2[0] : f32 from vector<1xf32>
+      %total_here2 = vector.extract %whole2[0] : f32 from vector<1xf32>
+      %old_maximum_everywhere2 = vector.broadcast %old_maximum2 : f32 to vector<8xf32>
+      %old_below2 = arith.subf %old_maximum_everywhere2, %reference2 : vector<8xf32>
+          %factor_lanes2_above = arith.maximumf %old_below2, %least_power : vector<8xf32>
+          %factor_lanes2_inside = arith.minimumf %factor_lanes2_above, %largest_power : vector<8xf32>
+          %factor_lanes2_shifted = arith.addf %factor_lanes2_inside, %rounder : vector<8xf32>
+          %factor_lanes2_whole = arith.subf %factor_lanes2_shifted, %rounder : vector<8xf32>
+          %factor_lanes2_rest = arith.subf %factor_lanes2_inside, %factor_lanes2_whole : vector<8xf32>
+          %factor_lanes2_5 = math.fma %exp2_6, %factor_lanes2_rest, %exp2_5 : vector<8xf32>
+          %factor_lanes2_4 = math.fma %factor_lanes2_5, %factor_lanes2_rest, %exp2_4 : vector<8xf32>
+          %factor_lanes2_3 = math.fma %factor_lanes2_4, %factor_lanes2_rest, %exp2_3 : vector<8xf32>
+          %factor_lanes2_2 = math.fma %factor_lanes2_3, %factor_lanes2_rest, %exp2_2 : vector<8xf32>
+          %factor_lanes2_1 = math.fma %factor_lanes2_2, %factor_lanes2_rest, %exp2_1 : vector<8xf32>
+          %factor_lanes2_0 = math.fma %factor_lanes2_1, %factor_lanes2_rest, %exp2_0 : vector<8xf32>
+          %factor_lanes2_whole_bits = vector.bitcast %factor_lanes2_shifted : vector<8xf32> to vector<8xi32>
+          %factor_lanes2_exponent = arith.shli %factor_lanes2_whole_bits, %mantissa_bits : vector<8xi32>
+          %factor_lanes2_bits = vector.bitcast %factor_lanes2_0 : vector<8xf32> to vector<8xi32>
+          %factor_lanes2_scaled_bits = arith.addi %factor_lanes2_bits, %factor_lanes2_exponent : vector<8xi32>
+          %factor_lanes2_power = vector.bitcast %factor_lanes2_scaled_bits : vector<8xi32> to vector<8xf32>
+          %factor_lanes2_is_small = arith.cmpf olt, %old_below2, %least_power : vector<8xf32>
+          %factor_lanes2_or_zero = arith.select %factor_lanes2_is_small, %zeros, %factor_lanes2_power : vector<8xi1>, vector<8xf32>
+          %factor_lanes2_is_large = arith.cmpf ogt, %old_below2, %largest_power : vector<8xf32>
+          %factor_lanes2_or_infinity = arith.select %factor_lanes2_is_large, %infinities, %factor_lanes2_or_zero : vector<8xi1>, vector<8xf32>
+          %factor_lanes2_is_nan = arith.cmpf uno, %old_below2, %old_below2 : vector<8xf32>
+          %factor_lanes2 = arith.select %factor_lanes2_is_nan, %old_below2, %factor_lanes2_or_infinity : vector<8xi1>, vector<8xf32>
+      %factor2 = vector.extract %factor_lanes2[0] : f32 from vector<8xf32>
+      %old_total2 = memref.load %totals[%item, %head2] : memref<?x4xf32>
+      %total2 = math.fma %old_total2, %factor2, %total_here2 : f32
       memref.store %maximum2, %maxima[%item, %head2] : memref<?x4xf32>
       memref.store %total2, %totals[%item, %head2] : memref<?x4xf32>
       %maximum_lanes3_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head3, %k] : memref<4x256xf32>, vector<8xf32>
+        %score = vector.load %scores[%head3, %k] : memref<4x64xf32>, vector<8xf32>
         %larger = arith.maximumf %so_far, %score : vector<8xf32>
         scf.yield %larger : vector<8xf32>
       }
@@ -641,13 +752,15 @@ stream.executable private @attend_avx2 {
           %largest3_2_0_upper = vector.shuffle %largest3_1_0, %largest3_1_0 [1] : vector<2xf32>, vector<2xf32>
           %largest3_2_0 = arith.maximumf %largest3_2_0_lower, %largest3_2_0_upper : vector<1xf32>
           %largest3 = vector.shuffle %largest3_2_0, %largest3_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %maximum3 = vector.extract %largest3[0] : f32 from vector<1xf32>
+      %maximum_here3 = vector.extract %largest3[0] : f32 from vector<1xf32>
+      %old_maximum3 = memref.load %maxima[%item, %head3] : memref<?x4xf32>
+      %maximum3 = arith.maximumf %old_maximum3, %maximum_here3 : f32
       %maximum_everywhere3 = vector.broadcast %maximum3 : f32 to vector<8xf32>
           %reference3_magnitude = math.absf %maximum_everywhere3 : vector<8xf32>
           %reference3_is_infinite = arith.cmpf oeq, %reference3_magnitude, %infinities : vector<8xf32>
           %reference3 = arith.select %reference3_is_infinite, %zeros, %maximum_everywhere3 : vector<8xi1>, vector<8xf32>
       %total_lanes3_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head3, %k] : memref<4x256xf32>, vector<8xf32>
+        %score = vector.load %scores[%head3, %k] : memref<4x64xf32>, vector<8xf32>
         %below = arith.subf %score, %reference3 : vector<8xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
           %weight_inside = arith.minimumf %weight_above, %largest_power : vector<8xf32>
@@ -682,7 +795,7 @@ stream.executable private @attend_avx2 {
           %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
           %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
-          vector.store %weight_rounded, %scores[%head3, %k] : memref<4x256xf32>, vector<8xf32>
+          vector.store %weight_rounded, %scores[%head3, %k] : memref<4x64xf32>, vector<8xf32>
 
         %next = arith.addf %so_far, %weight : vector<8xf32>
         scf.yield %next : vector<8xf32>
@@ -697,7 +810,34 @@ stream.executable private @attend_avx2 {
           %whole3_2_0_upper = vector.shuffle %whole3_1_0, %whole3_1_0 [1] : vector<2xf32>, vector<2xf32>
           %whole3_2_0 = arith.addf %whole3_2_0_lower, %whole3_2_0_upper : vector<1xf32>
           %whole3 = vector.shuffle %whole3_2_0, %whole3_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %total3 = vector.extract %whole3[0] : f32 from vector<1xf32>
+      %total_here3 = vector.extract %whole3[0] : f32 from vector<1xf32>
+      %old_maximum_everywhere3 = vector.broadcast %old_maximum3 : f32 to vector<8xf32>
+      %old_below3 = arith.subf %old_maximum_everywhere3, %reference3 : vector<8xf32>
+          %factor_lanes3_above = arith.maximumf %old_below3, %least_power : vector<8xf32>
+          %factor_lanes3_inside = arith.minimumf %factor_lanes3_above, %largest_power : vector<8xf32>
+          %factor_lanes3_shifted = arith.addf %factor_lanes3_inside, %rounder : vector<8xf32>
+          %factor_lanes3_whole = arith.subf %factor_lanes3_shifted, %rounder : vector<8xf32>
+          %factor_lanes3_rest = arith.subf %factor_lanes3_inside, %factor_lanes3_whole : vector<8xf32>
+          %factor_lanes3_5 = math.fma %exp2_6, %factor_lanes3_rest, %exp2_5 : vector<8xf32>
+          %factor_lanes3_4 = math.fma %factor_lanes3_5, %factor_lanes3_rest, %exp2_4 : vector<8xf32>
+          %factor_lanes3_3 = math.fma %factor_lanes3_4, %factor_lanes3_rest, %exp2_3 : vector<8xf32>
+          %factor_lanes3_2 = math.fma %factor_lanes3_3, %factor_lanes3_rest, %exp2_2 : vector<8xf32>
+          %factor_lanes3_1 = math.fma %factor_lanes3_2, %factor_lanes3_rest, %exp2_1 : vector<8xf32>
+          %factor_lanes3_0 = math.fma %factor_lanes3_1, %factor_lanes3_rest, %exp2_0 : vector<8xf32>
+          %factor_lanes3_whole_bits = vector.bitcast %factor_lanes3_shifted : vector<8xf32> to vector<8xi32>
+          %factor_lanes3_exponent = arith.shli %factor_lanes3_whole_bits, %mantissa_bits : vector<8xi32>
+          %factor_lanes3_bits = vector.bitcast %factor_lanes3_0 : vector<8xf32> to vector<8xi32>
+          %factor_lanes3_scaled_bits = arith.addi %factor_lanes3_bits, %factor_lanes3_exponent : vector<8xi32>
+          %factor_lanes3_power = vector.bitcast %factor_lanes3_scaled_bits : vector<8xi32> to vector<8xf32>
+          %factor_lanes3_is_small = arith.cmpf olt, %old_below3, %least_power : vector<8xf32>
+          %factor_lanes3_or_zero = arith.select %factor_lanes3_is_small, %zeros, %factor_lanes3_power : vector<8xi1>, vector<8xf32>
+          %factor_lanes3_is_large = arith.cmpf ogt, %old_below3, %largest_power : vector<8xf32>
+          %factor_lanes3_or_infinity = arith.select %factor_lanes3_is_large, %infinities, %factor_lanes3_or_zero : vector<8xi1>, vector<8xf32>
+          %factor_lanes3_is_nan = arith.cmpf uno, %old_below3, %old_below3 : vector<8xf32>
+          %factor_lanes3 = arith.select %factor_lanes3_is_nan, %old_below3, %factor_lanes3_or_infinity : vector<8xi1>, vector<8xf32>
+      %factor3 = vector.extract %factor_lanes3[0] : f32 from vector<8xf32>
+      %old_total3 = memref.load %totals[%item, %head3] : memref<?x4xf32>
+      %total3 = math.fma %old_total3, %factor3, %total_here3 : f32
       memref.store %maximum3, %maxima[%item, %head3] : memref<?x4xf32>
       memref.store %total3, %totals[%item, %head3] : memref<?x4xf32>
 
@@ -711,27 +851,27 @@ stream.executable private @attend_avx2 {
         %d1 = arith.addi %d, %columns1 : index
         %sums:8 = scf.for %k = %c0 to %terms step %c1
             iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-          %value0 = vector.load %keys[%k, %d0] : memref<256x592xf32>, vector<8xf32>
-          %value1 = vector.load %keys[%k, %d1] : memref<256x592xf32>, vector<8xf32>
-          %weight0 = memref.load %scores[%head0, %k] : memref<4x256xf32>
+          %value0 = vector.load %keys[%k, %d0] : memref<64x592xf32>, vector<8xf32>
+          %value1 = vector.load %keys[%k, %d1] : memref<64x592xf32>, vector<8xf32>
+          %weight0 = memref.load %scores[%head0, %k] : memref<4x64xf32>
           %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
             %next0 = math.fma %value0, %weight_lanes0, %sum0 : vector<8xf32>
 
             %next1 = math.fma %value1, %weight_lanes0, %sum1 : vector<8xf32>
 
-          %weight1 = memref.load %scores[%head1, %k] : memref<4x256xf32>
+          %weight1 = memref.load %scores[%head1, %k] : memref<4x64xf32>
           %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
             %next2 = math.fma %value0, %weight_lanes1, %sum2 : vector<8xf32>
 
             %next3 = math.fma %value1, %weight_lanes1, %sum3 : vector<8xf32>
 
-          %weight2 = memref.load %scores[%head2, %k] : memref<4x256xf32>
+          %weight2 = memref.load %scores[%head2, %k] : memref<4x64xf32>
           %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
             %next4 = math.fma %value0, %weight_lanes2, %sum4 : vector<8xf32>
 
             %next5 = math.fma %value1, %weight_lanes2, %sum5 : vector<8xf32>
 
-          %weight3 = memref.load %scores[%head3, %k] : memref<4x256xf32>
+          %weight3 = memref.load %scores[%head3, %k] : memref<4x64xf32>
           %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
             %next6 = math.fma %value0, %weight_lanes3, %sum6 : vector<8xf32>
 
@@ -739,22 +879,39 @@ stream.executable private @attend_avx2 {
 
           scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
         }
-            vector.store %sums#0, %values[%item, %head0, %d0] : memref<?x4x512xf32>, vector<8xf32>
-
-            vector.store %sums#1, %values[%item, %head0, %d1] : memref<?x4x512xf32>, vector<8xf32>
-
-            vector.store %sums#2, %values[%item, %head1, %d0] : memref<?x4x512xf32>, vector<8xf32>
-
-            vector.store %sums#3, %values[%item, %head1, %d1] : memref<?x4x512xf32>, vector<8xf32>
-
-            vector.store %sums#4, %values[%item, %head2, %d0] : memref<?x4x512xf32>, vector<8xf32>
-
-            vector.store %sums#5, %values[%item, %head2, %d1] : memref<?x4x512xf32>, vector<8xf32>
-
-            vector.store %sums#6, %values[%item, %head3, %d0] : memref<?x4x512xf32>, vector<8xf32>
-
-            vector.store %sums#7, %values[%item, %head3, %d1] : memref<?x4x512xf32>, vector<8xf32>
-
+            %so_far0_0_before = vector.load %values[%item, %head0, %d0] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far0_0_kept = arith.select %is_first, %zeros, %so_far0_0_before : vector<8xf32>
+            %so_far0_0 = math.fma %so_far0_0_kept, %factor_lanes0, %sums#0 : vector<8xf32>
+            vector.store %so_far0_0, %values[%item, %head0, %d0] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far0_1_before = vector.load %values[%item, %head0, %d1] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far0_1_kept = arith.select %is_first, %zeros, %so_far0_1_before : vector<8xf32>
+            %so_far0_1 = math.fma %so_far0_1_kept, %factor_lanes0, %sums#1 : vector<8xf32>
+            vector.store %so_far0_1, %values[%item, %head0, %d1] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far1_0_before = vector.load %values[%item, %head1, %d0] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far1_0_kept = arith.select %is_first, %zeros, %so_far1_0_before : vector<8xf32>
+            %so_far1_0 = math.fma %so_far1_0_kept, %factor_lanes1, %sums#2 : vector<8xf32>
+            vector.store %so_far1_0, %values[%item, %head1, %d0] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far1_1_before = vector.load %values[%item, %head1, %d1] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far1_1_kept = arith.select %is_first, %zeros, %so_far1_1_before : vector<8xf32>
+            %so_far1_1 = math.fma %so_far1_1_kept, %factor_lanes1, %sums#3 : vector<8xf32>
+            vector.store %so_far1_1, %values[%item, %head1, %d1] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far2_0_before = vector.load %values[%item, %head2, %d0] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far2_0_kept = arith.select %is_first, %zeros, %so_far2_0_before : vector<8xf32>
+            %so_far2_0 = math.fma %so_far2_0_kept, %factor_lanes2, %sums#4 : vector<8xf32>
+            vector.store %so_far2_0, %values[%item, %head2, %d0] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far2_1_before = vector.load %values[%item, %head2, %d1] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far2_1_kept = arith.select %is_first, %zeros, %so_far2_1_before : vector<8xf32>
+            %so_far2_1 = math.fma %so_far2_1_kept, %factor_lanes2, %sums#5 : vector<8xf32>
+            vector.store %so_far2_1, %values[%item, %head2, %d1] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far3_0_before = vector.load %values[%item, %head3, %d0] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far3_0_kept = arith.select %is_first, %zeros, %so_far3_0_before : vector<8xf32>
+            %so_far3_0 = math.fma %so_far3_0_kept, %factor_lanes3, %sums#6 : vector<8xf32>
+            vector.store %so_far3_0, %values[%item, %head3, %d0] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far3_1_before = vector.load %values[%item, %head3, %d1] : memref<?x4x512xf32>, vector<8xf32>
+            %so_far3_1_kept = arith.select %is_first, %zeros, %so_far3_1_before : vector<8xf32>
+            %so_far3_1 = math.fma %so_far3_1_kept, %factor_lanes3, %sums#7 : vector<8xf32>
+            vector.store %so_far3_1, %values[%item, %head3, %d1] : memref<?x4x512xf32>, vector<8xf32>
+      }
       }
       return
     }

@@ -112,53 +112,164 @@ stream.executable private @attend_avx2 {
         %next = arith.select %attended, %behind, %so_far : index
         scf.yield %next : index
       }
-      %key_steps = arith.ceildivui %last, %key_step : index
-      %key_end = arith.muli %key_steps, %key_step : index
+      // A row without keys gets one pass, which makes it zeros.
+      %passes_end = arith.maxui %last, %c1 : index
+      %pass = arith.constant 256 : index
 
       %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x592xf32>
-      %ahead = arith.constant 4 : index
+      %ahead = arith.constant 8 : index
       %last_slot = arith.constant 255 : index
-      scf.for %k = %c0 to %key_end step %c1 {
-        // The rows lie anywhere in memory: ask for one some keys before it is needed.
-        %k_ahead = arith.addi %k, %ahead : index
-        %place_ahead = arith.minui %k_ahead, %last_slot : index
-        %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
-        %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
-        scf.if %attended_ahead {
-          %row_ahead = arith.index_cast %slot_ahead : i32 to index
-          %line0 = arith.constant 0 : index
-          memref.prefetch %cache[%row_ahead, %line0], read, locality<3>, data : memref<?x656xi8>
-          %line1 = arith.constant 64 : index
-          memref.prefetch %cache[%row_ahead, %line1], read, locality<3>, data : memref<?x656xi8>
-          %line2 = arith.constant 128 : index
-          memref.prefetch %cache[%row_ahead, %line2], read, locality<3>, data : memref<?x656xi8>
-          %line3 = arith.constant 192 : index
-          memref.prefetch %cache[%row_ahead, %line3], read, locality<3>, data : memref<?x656xi8>
-          %line4 = arith.constant 256 : index
-          memref.prefetch %cache[%row_ahead, %line4], read, locality<3>, data : memref<?x656xi8>
-          %line5 = arith.constant 320 : index
-          memref.prefetch %cache[%row_ahead, %line5], read, locality<3>, data : memref<?x656xi8>
-          %line6 = arith.constant 384 : index
-          memref.prefetch %cache[%row_ahead, %line6], read, locality<3>, data : memref<?x656xi8>
-          %line7 = arith.constant 448 : index
-          memref.prefetch %cache[%row_ahead, %line7], read, locality<3>, data : memref<?x656xi8>
-          %line8 = arith.constant 512 : index
-          memref.prefetch %cache[%row_ahead, %line8], read, locality<3>, data : memref<?x656xi8>
-          %line9 = arith.constant 576 : index
-          memref.prefetch %cache[%row_ahead, %line9], read, locality<3>, data : memref<?x656xi8>
-          %line10 = arith.constant 640 : index
-          memref.prefetch %cache[%row_ahead, %line10], read, locality<3>, data : memref<?x656xi8>
-          %last_line = arith.constant 655 : index
-          memref.prefetch %cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x656xi8>
+      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x16xf32>
+      %query_rows = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<16x592xf32>
+      %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<8x576x16xf32>
+      %group = arith.constant 16 : index
+      %groups = arith.constant 8 : index
+      // Where the groups do not come out even, the last one does some heads of the one before again.
+      %last_group = arith.constant 112 : index
+
+      scf.for %g = %c0 to %groups step %c1 {
+        %group_start = arith.muli %g, %group : index
+        %first_head = arith.minui %group_start, %last_group : index
+        scf.for %v = %c0 to %group step %lanes {
+          %head = arith.addi %first_head, %v : index
+          vector.store %minus_infinities, %maxima[%item, %head] : memref<?x128xf32>, vector<8xf32>
+          vector.store %zeros, %totals[%item, %head] : memref<?x128xf32>, vector<8xf32>
         }
-        %in_block = arith.cmpi ult, %k, %key_block : index
-        %slot_place = arith.select %in_block, %k, %c0 : index
+
+        // The group's queries, column by column.
+        scf.for %h = %c0 to %group step %c1 {
+          %head = arith.addi %first_head, %h : index
+          scf.for %d = %c0 to %width step %lanes {
+            %stored = vector.load %query[%query_row, %head, %d] : memref<?x128x576xf16>, vector<8xf16>
+          %stored_f32 = arith.extf %stored : vector<8xf16> to vector<8xf32>
+
+          vector.store %stored_f32, %query_rows[%h, %d] : memref<16x592xf32>, vector<8xf32>
+
+          }
+        }
+        scf.for %h = %c0 to %group step %lanes {
+          scf.for %d = %c0 to %columns step %lanes {
+            %place0 = arith.constant 0 : index
+            %h0 = arith.addi %h, %place0 : index
+            %by_head0 = vector.load %query_rows[%h0, %d] : memref<16x592xf32>, vector<8xf32>
+            %place1 = arith.constant 1 : index
+            %h1 = arith.addi %h, %place1 : index
+            %by_head1 = vector.load %query_rows[%h1, %d] : memref<16x592xf32>, vector<8xf32>
+            %place2 = arith.constant 2 : index
+            %h2 = arith.addi %h, %place2 : index
+            %by_head2 = vector.load %query_rows[%h2, %d] : memref<16x592xf32>, vector<8xf32>
+            %place3 = arith.constant 3 : index
+            %h3 = arith.addi %h, %place3 : index
+            %by_head3 = vector.load %query_rows[%h3, %d] : memref<16x592xf32>, vector<8xf32>
+            %place4 = arith.constant 4 : index
+            %h4 = arith.addi %h, %place4 : index
+            %by_head4 = vector.load %query_rows[%h4, %d] : memref<16x592xf32>, vector<8xf32>
+            %place5 = arith.constant 5 : index
+            %h5 = arith.addi %h, %place5 : index
+            %by_head5 = vector.load %query_rows[%h5, %d] : memref<16x592xf32>, vector<8xf32>
+            %place6 = arith.constant 6 : index
+            %h6 = arith.addi %h, %place6 : index
+            %by_head6 = vector.load %query_rows[%h6, %d] : memref<16x592xf32>, vector<8xf32>
+            %place7 = arith.constant 7 : index
+            %h7 = arith.addi %h, %place7 : index
+            %by_head7 = vector.load %query_rows[%h7, %d] : memref<16x592xf32>, vector<8xf32>
+          %by_column_1_0 = vector.shuffle %by_head0, %by_head1 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
+          %by_column_1_1 = vector.shuffle %by_head0, %by_head1 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_1_2 = vector.shuffle %by_head2, %by_head3 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
+          %by_column_1_3 = vector.shuffle %by_head2, %by_head3 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_1_4 = vector.shuffle %by_head4, %by_head5 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
+          %by_column_1_5 = vector.shuffle %by_head4, %by_head5 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_1_6 = vector.shuffle %by_head6, %by_head7 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
+          %by_column_1_7 = vector.shuffle %by_head6, %by_head7 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_2_0 = vector.shuffle %by_column_1_0, %by_column_1_2 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
+          %by_column_2_2 = vector.shuffle %by_column_1_0, %by_column_1_2 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_2_1 = vector.shuffle %by_column_1_1, %by_column_1_3 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
+          %by_column_2_3 = vector.shuffle %by_column_1_1, %by_column_1_3 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_2_4 = vector.shuffle %by_column_1_4, %by_column_1_6 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
+          %by_column_2_6 = vector.shuffle %by_column_1_4, %by_column_1_6 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column_2_5 = vector.shuffle %by_column_1_5, %by_column_1_7 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
+          %by_column_2_7 = vector.shuffle %by_column_1_5, %by_column_1_7 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column0 = vector.shuffle %by_column_2_0, %by_column_2_4 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %by_column4 = vector.shuffle %by_column_2_0, %by_column_2_4 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column1 = vector.shuffle %by_column_2_1, %by_column_2_5 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %by_column5 = vector.shuffle %by_column_2_1, %by_column_2_5 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column2 = vector.shuffle %by_column_2_2, %by_column_2_6 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %by_column6 = vector.shuffle %by_column_2_2, %by_column_2_6 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+          %by_column3 = vector.shuffle %by_column_2_3, %by_column_2_7 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
+          %by_column7 = vector.shuffle %by_column_2_3, %by_column_2_7 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
+
+            %d0 = arith.addi %d, %place0 : index
+            vector.store %by_column0, %packed[%g, %d0, %h] : memref<8x576x16xf32>, vector<8xf32>
+            %d1 = arith.addi %d, %place1 : index
+            vector.store %by_column1, %packed[%g, %d1, %h] : memref<8x576x16xf32>, vector<8xf32>
+            %d2 = arith.addi %d, %place2 : index
+            vector.store %by_column2, %packed[%g, %d2, %h] : memref<8x576x16xf32>, vector<8xf32>
+            %d3 = arith.addi %d, %place3 : index
+            vector.store %by_column3, %packed[%g, %d3, %h] : memref<8x576x16xf32>, vector<8xf32>
+            %d4 = arith.addi %d, %place4 : index
+            vector.store %by_column4, %packed[%g, %d4, %h] : memref<8x576x16xf32>, vector<8xf32>
+            %d5 = arith.addi %d, %place5 : index
+            vector.store %by_column5, %packed[%g, %d5, %h] : memref<8x576x16xf32>, vector<8xf32>
+            %d6 = arith.addi %d, %place6 : index
+            vector.store %by_column6, %packed[%g, %d6, %h] : memref<8x576x16xf32>, vector<8xf32>
+            %d7 = arith.addi %d, %place7 : index
+            vector.store %by_column7, %packed[%g, %d7, %h] : memref<8x576x16xf32>, vector<8xf32>
+          }
+        }
+      }
+
+      scf.for %pass_start = %c0 to %passes_end step %pass {
+        %left = arith.subi %last, %pass_start : index
+        %keys_here = arith.minui %left, %pass : index
+        %key_steps = arith.ceildivui %keys_here, %key_step : index
+        %key_end = arith.muli %key_steps, %key_step : index
+
+      scf.for %some_keys = %c0 to %key_end step %key_step {
+      // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
+      %some_keys_end = arith.addi %some_keys, %key_step : index
+      %touched = arith.addi %some_keys_end, %ahead : index
+      scf.for %i = %c0 to %key_step step %c1 {
+        %touched_key = arith.addi %touched, %i : index
+        %any_touched_place = arith.addi %pass_start, %touched_key : index
+        %touched_place = arith.minui %any_touched_place, %last_slot : index
+        %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
+        %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
+        %touched_row = arith.index_cast %is_touched : i32 to index
+        memref.prefetch %cache[%touched_row, %c0], read, locality<3>, data : memref<?x656xi8>
+      }
+      scf.for %k = %some_keys to %some_keys_end step %c1 {
+        %place = arith.addi %pass_start, %k : index
+        %in_block = arith.cmpi ult, %place, %key_block : index
+        %slot_place = arith.select %in_block, %place, %c0 : index
         %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
         %slot = arith.select %in_block, %slot_any, %masked : i32
         %attended = arith.cmpi sge, %slot, %zero_i32 : i32
         scf.if %attended {
           %row = arith.index_cast %slot : i32 to index
+          // One is asked for some keys before it is needed, line by line between the work.
+          %any_place_ahead = arith.addi %place, %ahead : index
+          %place_ahead = arith.minui %any_place_ahead, %last_slot : index
+          %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+          %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+          %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
+          %row_ahead = arith.index_cast %slot_or_same : i32 to index
           scf.for %t = %c0 to %c4 step %c1 {
+            %last_line = arith.constant 655 : index
+            %quarter_bytes = arith.constant 192 : index
+            %quarter = arith.muli %t, %quarter_bytes : index
+            %line_offset0 = arith.constant 0 : index
+            %any_line0 = arith.addi %quarter, %line_offset0 : index
+            %line0 = arith.minui %any_line0, %last_line : index
+            memref.prefetch %cache[%row_ahead, %line0], read, locality<3>, data : memref<?x656xi8>
+            %line_offset64 = arith.constant 64 : index
+            %any_line64 = arith.addi %quarter, %line_offset64 : index
+            %line64 = arith.minui %any_line64, %last_line : index
+            memref.prefetch %cache[%row_ahead, %line64], read, locality<3>, data : memref<?x656xi8>
+            %line_offset128 = arith.constant 128 : index
+            %any_line128 = arith.addi %quarter, %line_offset128 : index
+            %line128 = arith.minui %any_line128, %last_line : index
+            memref.prefetch %cache[%row_ahead, %line128], read, locality<3>, data : memref<?x656xi8>
+
             %scale_offset = arith.muli %t, %c4 : index
             %scale_column = arith.addi %scale_at, %scale_offset : index
             %scale_bytes = vector.load %cache[%row, %scale_column] : memref<?x656xi8>, vector<4xi8>
@@ -237,97 +348,11 @@ stream.executable private @attend_avx2 {
           }
         }
       }
+      }
 
-      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x16xf32>
-      %query_rows = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<16x592xf32>
-      %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<576x16xf32>
-      %heads = arith.constant 128 : index
-      %group = arith.constant 16 : index
-      %last_group = arith.constant 112 : index
-      scf.for %group_start = %c0 to %heads step %group {
-        // Where the groups do not come out even, the last one does some heads of the one before again.
+      scf.for %g = %c0 to %groups step %c1 {
+        %group_start = arith.muli %g, %group : index
         %first_head = arith.minui %group_start, %last_group : index
-
-        // The group's queries, column by column.
-        scf.for %h = %c0 to %group step %c1 {
-          %head = arith.addi %first_head, %h : index
-          scf.for %d = %c0 to %width step %lanes {
-            %stored = vector.load %query[%query_row, %head, %d] : memref<?x128x576xf16>, vector<8xf16>
-          %stored_f32 = arith.extf %stored : vector<8xf16> to vector<8xf32>
-
-          vector.store %stored_f32, %query_rows[%h, %d] : memref<16x592xf32>, vector<8xf32>
-
-          }
-        }
-        scf.for %h = %c0 to %group step %lanes {
-          scf.for %d = %c0 to %columns step %lanes {
-            %place0 = arith.constant 0 : index
-            %h0 = arith.addi %h, %place0 : index
-            %by_head0 = vector.load %query_rows[%h0, %d] : memref<16x592xf32>, vector<8xf32>
-            %place1 = arith.constant 1 : index
-            %h1 = arith.addi %h, %place1 : index
-            %by_head1 = vector.load %query_rows[%h1, %d] : memref<16x592xf32>, vector<8xf32>
-            %place2 = arith.constant 2 : index
-            %h2 = arith.addi %h, %place2 : index
-            %by_head2 = vector.load %query_rows[%h2, %d] : memref<16x592xf32>, vector<8xf32>
-            %place3 = arith.constant 3 : index
-            %h3 = arith.addi %h, %place3 : index
-            %by_head3 = vector.load %query_rows[%h3, %d] : memref<16x592xf32>, vector<8xf32>
-            %place4 = arith.constant 4 : index
-            %h4 = arith.addi %h, %place4 : index
-            %by_head4 = vector.load %query_rows[%h4, %d] : memref<16x592xf32>, vector<8xf32>
-            %place5 = arith.constant 5 : index
-            %h5 = arith.addi %h, %place5 : index
-            %by_head5 = vector.load %query_rows[%h5, %d] : memref<16x592xf32>, vector<8xf32>
-            %place6 = arith.constant 6 : index
-            %h6 = arith.addi %h, %place6 : index
-            %by_head6 = vector.load %query_rows[%h6, %d] : memref<16x592xf32>, vector<8xf32>
-            %place7 = arith.constant 7 : index
-            %h7 = arith.addi %h, %place7 : index
-            %by_head7 = vector.load %query_rows[%h7, %d] : memref<16x592xf32>, vector<8xf32>
-          %by_column_1_0 = vector.shuffle %by_head0, %by_head1 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
-          %by_column_1_1 = vector.shuffle %by_head0, %by_head1 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
-          %by_column_1_2 = vector.shuffle %by_head2, %by_head3 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
-          %by_column_1_3 = vector.shuffle %by_head2, %by_head3 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
-          %by_column_1_4 = vector.shuffle %by_head4, %by_head5 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
-          %by_column_1_5 = vector.shuffle %by_head4, %by_head5 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
-          %by_column_1_6 = vector.shuffle %by_head6, %by_head7 [0, 8, 2, 10, 4, 12, 6, 14] : vector<8xf32>, vector<8xf32>
-          %by_column_1_7 = vector.shuffle %by_head6, %by_head7 [1, 9, 3, 11, 5, 13, 7, 15] : vector<8xf32>, vector<8xf32>
-          %by_column_2_0 = vector.shuffle %by_column_1_0, %by_column_1_2 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
-          %by_column_2_2 = vector.shuffle %by_column_1_0, %by_column_1_2 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
-          %by_column_2_1 = vector.shuffle %by_column_1_1, %by_column_1_3 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
-          %by_column_2_3 = vector.shuffle %by_column_1_1, %by_column_1_3 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
-          %by_column_2_4 = vector.shuffle %by_column_1_4, %by_column_1_6 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
-          %by_column_2_6 = vector.shuffle %by_column_1_4, %by_column_1_6 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
-          %by_column_2_5 = vector.shuffle %by_column_1_5, %by_column_1_7 [0, 1, 8, 9, 4, 5, 12, 13] : vector<8xf32>, vector<8xf32>
-          %by_column_2_7 = vector.shuffle %by_column_1_5, %by_column_1_7 [2, 3, 10, 11, 6, 7, 14, 15] : vector<8xf32>, vector<8xf32>
-          %by_column0 = vector.shuffle %by_column_2_0, %by_column_2_4 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
-          %by_column4 = vector.shuffle %by_column_2_0, %by_column_2_4 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
-          %by_column1 = vector.shuffle %by_column_2_1, %by_column_2_5 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
-          %by_column5 = vector.shuffle %by_column_2_1, %by_column_2_5 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
-          %by_column2 = vector.shuffle %by_column_2_2, %by_column_2_6 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
-          %by_column6 = vector.shuffle %by_column_2_2, %by_column_2_6 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
-          %by_column3 = vector.shuffle %by_column_2_3, %by_column_2_7 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
-          %by_column7 = vector.shuffle %by_column_2_3, %by_column_2_7 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
-
-            %d0 = arith.addi %d, %place0 : index
-            vector.store %by_column0, %packed[%d0, %h] : memref<576x16xf32>, vector<8xf32>
-            %d1 = arith.addi %d, %place1 : index
-            vector.store %by_column1, %packed[%d1, %h] : memref<576x16xf32>, vector<8xf32>
-            %d2 = arith.addi %d, %place2 : index
-            vector.store %by_column2, %packed[%d2, %h] : memref<576x16xf32>, vector<8xf32>
-            %d3 = arith.addi %d, %place3 : index
-            vector.store %by_column3, %packed[%d3, %h] : memref<576x16xf32>, vector<8xf32>
-            %d4 = arith.addi %d, %place4 : index
-            vector.store %by_column4, %packed[%d4, %h] : memref<576x16xf32>, vector<8xf32>
-            %d5 = arith.addi %d, %place5 : index
-            vector.store %by_column5, %packed[%d5, %h] : memref<576x16xf32>, vector<8xf32>
-            %d6 = arith.addi %d, %place6 : index
-            vector.store %by_column6, %packed[%d6, %h] : memref<576x16xf32>, vector<8xf32>
-            %d7 = arith.addi %d, %place7 : index
-            vector.store %by_column7, %packed[%d7, %h] : memref<576x16xf32>, vector<8xf32>
-          }
-        }
 
         // Scores: 6 keys x 16 heads in registers, summed column by column.
         scf.for %k = %c0 to %key_end step %key_step {
@@ -346,9 +371,9 @@ stream.executable private @attend_avx2 {
           %dots:12 = scf.for %d = %c0 to %columns step %c1
               iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
             %lanes0 = arith.constant 0 : index
-            %q0 = vector.load %packed[%d, %lanes0] : memref<576x16xf32>, vector<8xf32>
+            %q0 = vector.load %packed[%g, %d, %lanes0] : memref<8x576x16xf32>, vector<8xf32>
             %lanes1 = arith.constant 8 : index
-            %q1 = vector.load %packed[%d, %lanes1] : memref<576x16xf32>, vector<8xf32>
+            %q1 = vector.load %packed[%g, %d, %lanes1] : memref<8x576x16xf32>, vector<8xf32>
             %key0 = memref.load %keys[%k0, %d] : memref<258x592xf32>
             %key_lanes0 = vector.broadcast %key0 : f32 to vector<8xf32>
             %next0 = math.fma %q0, %key_lanes0, %sum0 : vector<8xf32>
@@ -387,8 +412,9 @@ stream.executable private @attend_avx2 {
 
             scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
           }
-          %in_block0 = arith.cmpi ult, %k0, %key_block : index
-          %slot_place0 = arith.select %in_block0, %k0, %c0 : index
+          %place_in_block0 = arith.addi %pass_start, %k0 : index
+          %in_block0 = arith.cmpi ult, %place_in_block0, %key_block : index
+          %slot_place0 = arith.select %in_block0, %place_in_block0, %c0 : index
           %slot0 = memref.load %slots[%item, %slot_place0] : memref<?x256xi32>
           %is_key0 = arith.cmpi sge, %slot0, %zero_i32 : i32
           %attended0 = arith.andi %in_block0, %is_key0 : i1
@@ -400,8 +426,9 @@ stream.executable private @attend_avx2 {
           %score0_1 = arith.select %attended0, %scaled0_1, %minus_infinities : vector<8xf32>
           %score_lanes0_1 = arith.constant 8 : index
           vector.store %score0_1, %scores[%k0, %score_lanes0_1] : memref<258x16xf32>, vector<8xf32>
-          %in_block1 = arith.cmpi ult, %k1, %key_block : index
-          %slot_place1 = arith.select %in_block1, %k1, %c0 : index
+          %place_in_block1 = arith.addi %pass_start, %k1 : index
+          %in_block1 = arith.cmpi ult, %place_in_block1, %key_block : index
+          %slot_place1 = arith.select %in_block1, %place_in_block1, %c0 : index
           %slot1 = memref.load %slots[%item, %slot_place1] : memref<?x256xi32>
           %is_key1 = arith.cmpi sge, %slot1, %zero_i32 : i32
           %attended1 = arith.andi %in_block1, %is_key1 : i1
@@ -413,8 +440,9 @@ stream.executable private @attend_avx2 {
           %score1_1 = arith.select %attended1, %scaled1_1, %minus_infinities : vector<8xf32>
           %score_lanes1_1 = arith.constant 8 : index
           vector.store %score1_1, %scores[%k1, %score_lanes1_1] : memref<258x16xf32>, vector<8xf32>
-          %in_block2 = arith.cmpi ult, %k2, %key_block : index
-          %slot_place2 = arith.select %in_block2, %k2, %c0 : index
+          %place_in_block2 = arith.addi %pass_start, %k2 : index
+          %in_block2 = arith.cmpi ult, %place_in_block2, %key_block : index
+          %slot_place2 = arith.select %in_block2, %place_in_block2, %c0 : index
           %slot2 = memref.load %slots[%item, %slot_place2] : memref<?x256xi32>
           %is_key2 = arith.cmpi sge, %slot2, %zero_i32 : i32
           %attended2 = arith.andi %in_block2, %is_key2 : i1
@@ -426,8 +454,9 @@ stream.executable private @attend_avx2 {
           %score2_1 = arith.select %attended2, %scaled2_1, %minus_infinities : vector<8xf32>
           %score_lanes2_1 = arith.constant 8 : index
           vector.store %score2_1, %scores[%k2, %score_lanes2_1] : memref<258x16xf32>, vector<8xf32>
-          %in_block3 = arith.cmpi ult, %k3, %key_block : index
-          %slot_place3 = arith.select %in_block3, %k3, %c0 : index
+          %place_in_block3 = arith.addi %pass_start, %k3 : index
+          %in_block3 = arith.cmpi ult, %place_in_block3, %key_block : index
+          %slot_place3 = arith.select %in_block3, %place_in_block3, %c0 : index
           %slot3 = memref.load %slots[%item, %slot_place3] : memref<?x256xi32>
           %is_key3 = arith.cmpi sge, %slot3, %zero_i32 : i32
           %attended3 = arith.andi %in_block3, %is_key3 : i1
@@ -439,8 +468,9 @@ stream.executable private @attend_avx2 {
           %score3_1 = arith.select %attended3, %scaled3_1, %minus_infinities : vector<8xf32>
           %score_lanes3_1 = arith.constant 8 : index
           vector.store %score3_1, %scores[%k3, %score_lanes3_1] : memref<258x16xf32>, vector<8xf32>
-          %in_block4 = arith.cmpi ult, %k4, %key_block : index
-          %slot_place4 = arith.select %in_block4, %k4, %c0 : index
+          %place_in_block4 = arith.addi %pass_start, %k4 : index
+          %in_block4 = arith.cmpi ult, %place_in_block4, %key_block : index
+          %slot_place4 = arith.select %in_block4, %place_in_block4, %c0 : index
           %slot4 = memref.load %slots[%item, %slot_place4] : memref<?x256xi32>
           %is_key4 = arith.cmpi sge, %slot4, %zero_i32 : i32
           %attended4 = arith.andi %in_block4, %is_key4 : i1
@@ -452,8 +482,9 @@ stream.executable private @attend_avx2 {
           %score4_1 = arith.select %attended4, %scaled4_1, %minus_infinities : vector<8xf32>
           %score_lanes4_1 = arith.constant 8 : index
           vector.store %score4_1, %scores[%k4, %score_lanes4_1] : memref<258x16xf32>, vector<8xf32>
-          %in_block5 = arith.cmpi ult, %k5, %key_block : index
-          %slot_place5 = arith.select %in_block5, %k5, %c0 : index
+          %place_in_block5 = arith.addi %pass_start, %k5 : index
+          %in_block5 = arith.cmpi ult, %place_in_block5, %key_block : index
+          %slot_place5 = arith.select %in_block5, %place_in_block5, %c0 : index
           %slot5 = memref.load %slots[%item, %slot_place5] : memref<?x256xi32>
           %is_key5 = arith.cmpi sge, %slot5, %zero_i32 : i32
           %attended5 = arith.andi %in_block5, %is_key5 : i1
@@ -467,8 +498,9 @@ stream.executable private @attend_avx2 {
           vector.store %score5_1, %scores[%k5, %score_lanes5_1] : memref<258x16xf32>, vector<8xf32>
         }
 
-        // Softmax over the block; the weights are rounded, their sum is of the float32 ones.
+        // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
         scf.for %v = %c0 to %group step %lanes {
+          %head = arith.addi %first_head, %v : index
           %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
             %score = vector.load %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
             %larger = arith.maximumf %so_far, %score : vector<8xf32>
@@ -510,7 +542,6 @@ stream.executable private @attend_avx2 {
             vector.store %weight_rounded, %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
             scf.yield %so_far1 : vector<8xf32>
           }
-          %head = arith.addi %first_head, %v : index
           vector.store %maximum, %maxima[%item, %head] : memref<?x128xf32>, vector<8xf32>
           vector.store %total, %totals[%item, %head] : memref<?x128xf32>, vector<8xf32>
         }
@@ -577,29 +608,17 @@ stream.executable private @attend_avx2 {
             scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
           }
             vector.store %sums0#0, %values[%item, %head0, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums0#1, %values[%item, %head0, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums0#2, %values[%item, %head1, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums0#3, %values[%item, %head1, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums0#4, %values[%item, %head2, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums0#5, %values[%item, %head2, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums0#6, %values[%item, %head3, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums0#7, %values[%item, %head3, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums0#8, %values[%item, %head4, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums0#9, %values[%item, %head4, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums0#10, %values[%item, %head5, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums0#11, %values[%item, %head5, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
           %h6 = arith.constant 6 : index
           %head6 = arith.addi %first_head, %h6 : index
           %h7 = arith.constant 7 : index
@@ -655,29 +674,17 @@ stream.executable private @attend_avx2 {
             scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
           }
             vector.store %sums1#0, %values[%item, %head6, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums1#1, %values[%item, %head6, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums1#2, %values[%item, %head7, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums1#3, %values[%item, %head7, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums1#4, %values[%item, %head8, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums1#5, %values[%item, %head8, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums1#6, %values[%item, %head9, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums1#7, %values[%item, %head9, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums1#8, %values[%item, %head10, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums1#9, %values[%item, %head10, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums1#10, %values[%item, %head11, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums1#11, %values[%item, %head11, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
           %h12 = arith.constant 12 : index
           %head12 = arith.addi %first_head, %h12 : index
           %h13 = arith.constant 13 : index
@@ -717,22 +724,15 @@ stream.executable private @attend_avx2 {
             scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
           }
             vector.store %sums2#0, %values[%item, %head12, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums2#1, %values[%item, %head12, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums2#2, %values[%item, %head13, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums2#3, %values[%item, %head13, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums2#4, %values[%item, %head14, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums2#5, %values[%item, %head14, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums2#6, %values[%item, %head15, %d0] : memref<?x128x512xf32>, vector<8xf32>
-
             vector.store %sums2#7, %values[%item, %head15, %d1] : memref<?x128x512xf32>, vector<8xf32>
-
         }
+      }
       }
       return
     }

@@ -145,266 +145,29 @@ stream.executable private @attend_avx2 {
         %next = arith.select %attended, %behind, %so_far : index
         scf.yield %next : index
       }
-      %key_steps = arith.ceildivui %last, %key_step : index
-      %key_end = arith.muli %key_steps, %key_step : index
+      // A row without keys gets one pass, which makes it zeros.
+      %passes_end = arith.maxui %last, %c1 : index
+      %pass = arith.constant 256 : index
 
       %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x528xf32>
-      %ahead = arith.constant 4 : index
+      %ahead = arith.constant 8 : index
       %last_slot = arith.constant 255 : index
-      scf.for %k = %c0 to %key_end step %c1 {
-        // The rows lie anywhere in memory: ask for one some keys before it is needed.
-        %k_ahead = arith.addi %k, %ahead : index
-        %place_ahead = arith.minui %k_ahead, %last_slot : index
-        %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
-        %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
-        scf.if %attended_ahead {
-          %row_ahead = arith.index_cast %slot_ahead : i32 to index
-          scf.if %in_cmp {
-          %line0 = arith.constant 0 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
-          %line1 = arith.constant 64 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line1], read, locality<3>, data : memref<?x512xi8>
-          %line2 = arith.constant 128 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line2], read, locality<3>, data : memref<?x512xi8>
-          %line3 = arith.constant 192 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line3], read, locality<3>, data : memref<?x512xi8>
-          %line4 = arith.constant 256 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line4], read, locality<3>, data : memref<?x512xi8>
-          %line5 = arith.constant 320 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line5], read, locality<3>, data : memref<?x512xi8>
-          %line6 = arith.constant 384 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line6], read, locality<3>, data : memref<?x512xi8>
-          %line7 = arith.constant 448 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line7], read, locality<3>, data : memref<?x512xi8>
-          %last_line = arith.constant 511 : index
-          memref.prefetch %cmp_cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x512xi8>
-          } else {
-          %line0 = arith.constant 0 : index
-          memref.prefetch %ori_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
-          %line1 = arith.constant 64 : index
-          memref.prefetch %ori_cache[%row_ahead, %line1], read, locality<3>, data : memref<?x512xi8>
-          %line2 = arith.constant 128 : index
-          memref.prefetch %ori_cache[%row_ahead, %line2], read, locality<3>, data : memref<?x512xi8>
-          %line3 = arith.constant 192 : index
-          memref.prefetch %ori_cache[%row_ahead, %line3], read, locality<3>, data : memref<?x512xi8>
-          %line4 = arith.constant 256 : index
-          memref.prefetch %ori_cache[%row_ahead, %line4], read, locality<3>, data : memref<?x512xi8>
-          %line5 = arith.constant 320 : index
-          memref.prefetch %ori_cache[%row_ahead, %line5], read, locality<3>, data : memref<?x512xi8>
-          %line6 = arith.constant 384 : index
-          memref.prefetch %ori_cache[%row_ahead, %line6], read, locality<3>, data : memref<?x512xi8>
-          %line7 = arith.constant 448 : index
-          memref.prefetch %ori_cache[%row_ahead, %line7], read, locality<3>, data : memref<?x512xi8>
-          %last_line = arith.constant 511 : index
-          memref.prefetch %ori_cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x512xi8>
-          }
-
-        }
-        %in_block = arith.cmpi ult, %k, %key_block : index
-        %slot_place = arith.select %in_block, %k, %c0 : index
-        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
-        %slot = arith.select %in_block, %slot_any, %masked : i32
-        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
-        scf.if %attended {
-          %row = arith.index_cast %slot : i32 to index
-          scf.if %in_cmp {
-          scf.for %d = %c0 to %nope step %run {
-              %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
-              %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
-              %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
-              %decoded_out0 = arith.addi %decoded_in0, %all_but_sixteen : vector<32xi8>
-              %decoded_lower0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_in1 = arith.xori %decoded_index, %segment1 : vector<32xi8>
-              %decoded_out1 = arith.addi %decoded_in1, %all_but_sixteen : vector<32xi8>
-              %decoded_lower1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to1 = arith.ori %decoded_lower0, %decoded_lower1 : vector<32xi8>
-              %decoded_upper1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to1 = arith.ori %decoded_upper0, %decoded_upper1 : vector<32xi8>
-              %decoded_in2 = arith.xori %decoded_index, %segment2 : vector<32xi8>
-              %decoded_out2 = arith.addi %decoded_in2, %all_but_sixteen : vector<32xi8>
-              %decoded_lower2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to2 = arith.ori %decoded_lower_to1, %decoded_lower2 : vector<32xi8>
-              %decoded_upper2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to2 = arith.ori %decoded_upper_to1, %decoded_upper2 : vector<32xi8>
-              %decoded_in3 = arith.xori %decoded_index, %segment3 : vector<32xi8>
-              %decoded_out3 = arith.addi %decoded_in3, %all_but_sixteen : vector<32xi8>
-              %decoded_lower3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to3 = arith.ori %decoded_lower_to2, %decoded_lower3 : vector<32xi8>
-              %decoded_upper3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to3 = arith.ori %decoded_upper_to2, %decoded_upper3 : vector<32xi8>
-              %decoded_in4 = arith.xori %decoded_index, %segment4 : vector<32xi8>
-              %decoded_out4 = arith.addi %decoded_in4, %all_but_sixteen : vector<32xi8>
-              %decoded_lower4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to4 = arith.ori %decoded_lower_to3, %decoded_lower4 : vector<32xi8>
-              %decoded_upper4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to4 = arith.ori %decoded_upper_to3, %decoded_upper4 : vector<32xi8>
-              %decoded_in5 = arith.xori %decoded_index, %segment5 : vector<32xi8>
-              %decoded_out5 = arith.addi %decoded_in5, %all_but_sixteen : vector<32xi8>
-              %decoded_lower5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to5 = arith.ori %decoded_lower_to4, %decoded_lower5 : vector<32xi8>
-              %decoded_upper5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to5 = arith.ori %decoded_upper_to4, %decoded_upper5 : vector<32xi8>
-              %decoded_in6 = arith.xori %decoded_index, %segment6 : vector<32xi8>
-              %decoded_out6 = arith.addi %decoded_in6, %all_but_sixteen : vector<32xi8>
-              %decoded_lower6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to6 = arith.ori %decoded_lower_to5, %decoded_lower6 : vector<32xi8>
-              %decoded_upper6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to6 = arith.ori %decoded_upper_to5, %decoded_upper6 : vector<32xi8>
-              %decoded_in7 = arith.xori %decoded_index, %segment7 : vector<32xi8>
-              %decoded_out7 = arith.addi %decoded_in7, %all_but_sixteen : vector<32xi8>
-              %decoded_lower7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to7 = arith.ori %decoded_lower_to6, %decoded_lower7 : vector<32xi8>
-              %decoded_upper7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to7 = arith.ori %decoded_upper_to6, %decoded_upper7 : vector<32xi8>
-              %decoded_sign = arith.andi %decoded_codes, %code_sign : vector<32xi8>
-              %decoded_signed = arith.ori %decoded_upper_to7, %decoded_sign : vector<32xi8>
-              %decoded_is_nan = arith.cmpi eq, %decoded_codes, %code_sign : vector<32xi8>
-              %decoded_lower_all = arith.select %decoded_is_nan, %nan_lower, %decoded_lower_to7 : vector<32xi1>, vector<32xi8>
-              %decoded_upper_all = arith.select %decoded_is_nan, %nan_upper, %decoded_signed : vector<32xi1>, vector<32xi8>
-              %decoded_words0 = vector.shuffle %decoded_lower_all, %decoded_upper_all [0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39] : vector<32xi8>, vector<32xi8>
-              %decoded_zeros0 = arith.constant dense<0> : vector<16xi8>
-              %decoded_bytes0 = vector.shuffle %decoded_words0, %decoded_zeros0 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
-              %decoded0 = vector.bitcast %decoded_bytes0 : vector<32xi8> to vector<8xf32>
-              %decoded_words1 = vector.shuffle %decoded_lower_all, %decoded_upper_all [8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47] : vector<32xi8>, vector<32xi8>
-              %decoded_zeros1 = arith.constant dense<0> : vector<16xi8>
-              %decoded_bytes1 = vector.shuffle %decoded_words1, %decoded_zeros1 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
-              %decoded1 = vector.bitcast %decoded_bytes1 : vector<32xi8> to vector<8xf32>
-              %decoded_words2 = vector.shuffle %decoded_lower_all, %decoded_upper_all [16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55] : vector<32xi8>, vector<32xi8>
-              %decoded_zeros2 = arith.constant dense<0> : vector<16xi8>
-              %decoded_bytes2 = vector.shuffle %decoded_words2, %decoded_zeros2 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
-              %decoded2 = vector.bitcast %decoded_bytes2 : vector<32xi8> to vector<8xf32>
-              %decoded_words3 = vector.shuffle %decoded_lower_all, %decoded_upper_all [24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63] : vector<32xi8>, vector<32xi8>
-              %decoded_zeros3 = arith.constant dense<0> : vector<16xi8>
-              %decoded_bytes3 = vector.shuffle %decoded_words3, %decoded_zeros3 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
-              %decoded3 = vector.bitcast %decoded_bytes3 : vector<32xi8> to vector<8xf32>
-
-
-            %offset0 = arith.constant 0 : index
-            %d0 = arith.addi %d, %offset0 : index
-          vector.store %decoded0, %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
-
-            %offset1 = arith.constant 8 : index
-            %d1 = arith.addi %d, %offset1 : index
-          vector.store %decoded1, %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
-
-            %offset2 = arith.constant 16 : index
-            %d2 = arith.addi %d, %offset2 : index
-          vector.store %decoded2, %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
-
-            %offset3 = arith.constant 24 : index
-            %d3 = arith.addi %d, %offset3 : index
-          vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
-
-          }
-          } else {
-          scf.for %d = %c0 to %nope step %run {
-              %decoded_codes = vector.load %ori_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
-              %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
-              %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
-              %decoded_out0 = arith.addi %decoded_in0, %all_but_sixteen : vector<32xi8>
-              %decoded_lower0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_in1 = arith.xori %decoded_index, %segment1 : vector<32xi8>
-              %decoded_out1 = arith.addi %decoded_in1, %all_but_sixteen : vector<32xi8>
-              %decoded_lower1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to1 = arith.ori %decoded_lower0, %decoded_lower1 : vector<32xi8>
-              %decoded_upper1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to1 = arith.ori %decoded_upper0, %decoded_upper1 : vector<32xi8>
-              %decoded_in2 = arith.xori %decoded_index, %segment2 : vector<32xi8>
-              %decoded_out2 = arith.addi %decoded_in2, %all_but_sixteen : vector<32xi8>
-              %decoded_lower2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to2 = arith.ori %decoded_lower_to1, %decoded_lower2 : vector<32xi8>
-              %decoded_upper2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to2 = arith.ori %decoded_upper_to1, %decoded_upper2 : vector<32xi8>
-              %decoded_in3 = arith.xori %decoded_index, %segment3 : vector<32xi8>
-              %decoded_out3 = arith.addi %decoded_in3, %all_but_sixteen : vector<32xi8>
-              %decoded_lower3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to3 = arith.ori %decoded_lower_to2, %decoded_lower3 : vector<32xi8>
-              %decoded_upper3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to3 = arith.ori %decoded_upper_to2, %decoded_upper3 : vector<32xi8>
-              %decoded_in4 = arith.xori %decoded_index, %segment4 : vector<32xi8>
-              %decoded_out4 = arith.addi %decoded_in4, %all_but_sixteen : vector<32xi8>
-              %decoded_lower4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to4 = arith.ori %decoded_lower_to3, %decoded_lower4 : vector<32xi8>
-              %decoded_upper4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to4 = arith.ori %decoded_upper_to3, %decoded_upper4 : vector<32xi8>
-              %decoded_in5 = arith.xori %decoded_index, %segment5 : vector<32xi8>
-              %decoded_out5 = arith.addi %decoded_in5, %all_but_sixteen : vector<32xi8>
-              %decoded_lower5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to5 = arith.ori %decoded_lower_to4, %decoded_lower5 : vector<32xi8>
-              %decoded_upper5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to5 = arith.ori %decoded_upper_to4, %decoded_upper5 : vector<32xi8>
-              %decoded_in6 = arith.xori %decoded_index, %segment6 : vector<32xi8>
-              %decoded_out6 = arith.addi %decoded_in6, %all_but_sixteen : vector<32xi8>
-              %decoded_lower6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to6 = arith.ori %decoded_lower_to5, %decoded_lower6 : vector<32xi8>
-              %decoded_upper6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to6 = arith.ori %decoded_upper_to5, %decoded_upper6 : vector<32xi8>
-              %decoded_in7 = arith.xori %decoded_index, %segment7 : vector<32xi8>
-              %decoded_out7 = arith.addi %decoded_in7, %all_but_sixteen : vector<32xi8>
-              %decoded_lower7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_lower_to7 = arith.ori %decoded_lower_to6, %decoded_lower7 : vector<32xi8>
-              %decoded_upper7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
-              %decoded_upper_to7 = arith.ori %decoded_upper_to6, %decoded_upper7 : vector<32xi8>
-              %decoded_sign = arith.andi %decoded_codes, %code_sign : vector<32xi8>
-              %decoded_signed = arith.ori %decoded_upper_to7, %decoded_sign : vector<32xi8>
-              %decoded_is_nan = arith.cmpi eq, %decoded_codes, %code_sign : vector<32xi8>
-              %decoded_lower_all = arith.select %decoded_is_nan, %nan_lower, %decoded_lower_to7 : vector<32xi1>, vector<32xi8>
-              %decoded_upper_all = arith.select %decoded_is_nan, %nan_upper, %decoded_signed : vector<32xi1>, vector<32xi8>
-              %decoded_words0 = vector.shuffle %decoded_lower_all, %decoded_upper_all [0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39] : vector<32xi8>, vector<32xi8>
-              %decoded_zeros0 = arith.constant dense<0> : vector<16xi8>
-              %decoded_bytes0 = vector.shuffle %decoded_words0, %decoded_zeros0 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
-              %decoded0 = vector.bitcast %decoded_bytes0 : vector<32xi8> to vector<8xf32>
-              %decoded_words1 = vector.shuffle %decoded_lower_all, %decoded_upper_all [8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47] : vector<32xi8>, vector<32xi8>
-              %decoded_zeros1 = arith.constant dense<0> : vector<16xi8>
-              %decoded_bytes1 = vector.shuffle %decoded_words1, %decoded_zeros1 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
-              %decoded1 = vector.bitcast %decoded_bytes1 : vector<32xi8> to vector<8xf32>
-              %decoded_words2 = vector.shuffle %decoded_lower_all, %decoded_upper_all [16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55] : vector<32xi8>, vector<32xi8>
-              %decoded_zeros2 = arith.constant dense<0> : vector<16xi8>
-              %decoded_bytes2 = vector.shuffle %decoded_words2, %decoded_zeros2 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
-              %decoded2 = vector.bitcast %decoded_bytes2 : vector<32xi8> to vector<8xf32>
-              %decoded_words3 = vector.shuffle %decoded_lower_all, %decoded_upper_all [24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63] : vector<32xi8>, vector<32xi8>
-              %decoded_zeros3 = arith.constant dense<0> : vector<16xi8>
-              %decoded_bytes3 = vector.shuffle %decoded_words3, %decoded_zeros3 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
-              %decoded3 = vector.bitcast %decoded_bytes3 : vector<32xi8> to vector<8xf32>
-
-
-            %offset0 = arith.constant 0 : index
-            %d0 = arith.addi %d, %offset0 : index
-          vector.store %decoded0, %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
-
-            %offset1 = arith.constant 8 : index
-            %d1 = arith.addi %d, %offset1 : index
-          vector.store %decoded1, %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
-
-            %offset2 = arith.constant 16 : index
-            %d2 = arith.addi %d, %offset2 : index
-          vector.store %decoded2, %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
-
-            %offset3 = arith.constant 24 : index
-            %d3 = arith.addi %d, %offset3 : index
-          vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
-
-          }
-          }
-
-        } else {
-          scf.for %column = %c0 to %columns step %lanes {
-            vector.store %no_elements, %keys[%k, %column] : memref<258x528xf32>, vector<8xf32>
-          }
-        }
-      }
-
       %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x16xf32>
       %query_rows = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<16x528xf32>
-      %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<512x16xf32>
-      %heads = arith.constant 21 : index
+      %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<2x512x16xf32>
       %group = arith.constant 16 : index
+      %groups = arith.constant 2 : index
+      // Where the groups do not come out even, the last one does some heads of the one before again.
       %last_group = arith.constant 5 : index
-      scf.for %group_start = %c0 to %heads step %group {
-        // Where the groups do not come out even, the last one does some heads of the one before again.
+
+      scf.for %g = %c0 to %groups step %c1 {
+        %group_start = arith.muli %g, %group : index
         %first_head = arith.minui %group_start, %last_group : index
+        scf.for %v = %c0 to %group step %lanes {
+          %head = arith.addi %first_head, %v : index
+          vector.store %minus_infinities, %maxima[%item, %head] : memref<?x21xf32>, vector<8xf32>
+          vector.store %zeros, %totals[%item, %head] : memref<?x21xf32>, vector<8xf32>
+        }
 
         // The group's queries, column by column.
         scf.for %h = %c0 to %group step %c1 {
@@ -551,23 +314,300 @@ stream.executable private @attend_avx2 {
           %by_column7 = vector.shuffle %by_column_2_3, %by_column_2_7 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
 
             %d0 = arith.addi %d, %place0 : index
-            vector.store %by_column0, %packed[%d0, %h] : memref<512x16xf32>, vector<8xf32>
+            vector.store %by_column0, %packed[%g, %d0, %h] : memref<2x512x16xf32>, vector<8xf32>
             %d1 = arith.addi %d, %place1 : index
-            vector.store %by_column1, %packed[%d1, %h] : memref<512x16xf32>, vector<8xf32>
+            vector.store %by_column1, %packed[%g, %d1, %h] : memref<2x512x16xf32>, vector<8xf32>
             %d2 = arith.addi %d, %place2 : index
-            vector.store %by_column2, %packed[%d2, %h] : memref<512x16xf32>, vector<8xf32>
+            vector.store %by_column2, %packed[%g, %d2, %h] : memref<2x512x16xf32>, vector<8xf32>
             %d3 = arith.addi %d, %place3 : index
-            vector.store %by_column3, %packed[%d3, %h] : memref<512x16xf32>, vector<8xf32>
+            vector.store %by_column3, %packed[%g, %d3, %h] : memref<2x512x16xf32>, vector<8xf32>
             %d4 = arith.addi %d, %place4 : index
-            vector.store %by_column4, %packed[%d4, %h] : memref<512x16xf32>, vector<8xf32>
+            vector.store %by_column4, %packed[%g, %d4, %h] : memref<2x512x16xf32>, vector<8xf32>
             %d5 = arith.addi %d, %place5 : index
-            vector.store %by_column5, %packed[%d5, %h] : memref<512x16xf32>, vector<8xf32>
+            vector.store %by_column5, %packed[%g, %d5, %h] : memref<2x512x16xf32>, vector<8xf32>
             %d6 = arith.addi %d, %place6 : index
-            vector.store %by_column6, %packed[%d6, %h] : memref<512x16xf32>, vector<8xf32>
+            vector.store %by_column6, %packed[%g, %d6, %h] : memref<2x512x16xf32>, vector<8xf32>
             %d7 = arith.addi %d, %place7 : index
-            vector.store %by_column7, %packed[%d7, %h] : memref<512x16xf32>, vector<8xf32>
+            vector.store %by_column7, %packed[%g, %d7, %h] : memref<2x512x16xf32>, vector<8xf32>
           }
         }
+      }
+
+      scf.for %pass_start = %c0 to %passes_end step %pass {
+        %left = arith.subi %last, %pass_start : index
+        %keys_here = arith.minui %left, %pass : index
+        %key_steps = arith.ceildivui %keys_here, %key_step : index
+        %key_end = arith.muli %key_steps, %key_step : index
+
+      scf.for %some_keys = %c0 to %key_end step %key_step {
+      // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
+      %some_keys_end = arith.addi %some_keys, %key_step : index
+      %touched = arith.addi %some_keys_end, %ahead : index
+      scf.for %i = %c0 to %key_step step %c1 {
+        %touched_key = arith.addi %touched, %i : index
+        %any_touched_place = arith.addi %pass_start, %touched_key : index
+        %touched_place = arith.minui %any_touched_place, %last_slot : index
+        %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
+        %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
+        %touched_row = arith.index_cast %is_touched : i32 to index
+        scf.if %in_cmp {
+          memref.prefetch %cmp_cache[%touched_row, %c0], read, locality<3>, data : memref<?x512xi8>
+        } else {
+          memref.prefetch %ori_cache[%touched_row, %c0], read, locality<3>, data : memref<?x512xi8>
+        }
+
+      }
+      scf.for %k = %some_keys to %some_keys_end step %c1 {
+        %place = arith.addi %pass_start, %k : index
+        %in_block = arith.cmpi ult, %place, %key_block : index
+        %slot_place = arith.select %in_block, %place, %c0 : index
+        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+        %slot = arith.select %in_block, %slot_any, %masked : i32
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        scf.if %attended {
+          %row = arith.index_cast %slot : i32 to index
+          // One is asked for some keys before it is needed, line by line between the work.
+          %any_place_ahead = arith.addi %place, %ahead : index
+          %place_ahead = arith.minui %any_place_ahead, %last_slot : index
+          %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+          %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+          %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
+          %row_ahead = arith.index_cast %slot_or_same : i32 to index
+          scf.if %in_cmp {
+          %tile = arith.constant 128 : index
+          scf.for %t = %c0 to %c4 step %c1 {
+            %last_line = arith.constant 511 : index
+            %quarter_bytes = arith.constant 192 : index
+            %quarter = arith.muli %t, %quarter_bytes : index
+            %line_offset0 = arith.constant 0 : index
+            %any_line0 = arith.addi %quarter, %line_offset0 : index
+            %line0 = arith.minui %any_line0, %last_line : index
+            memref.prefetch %cmp_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
+            %line_offset64 = arith.constant 64 : index
+            %any_line64 = arith.addi %quarter, %line_offset64 : index
+            %line64 = arith.minui %any_line64, %last_line : index
+            memref.prefetch %cmp_cache[%row_ahead, %line64], read, locality<3>, data : memref<?x512xi8>
+            %line_offset128 = arith.constant 128 : index
+            %any_line128 = arith.addi %quarter, %line_offset128 : index
+            %line128 = arith.minui %any_line128, %last_line : index
+            memref.prefetch %cmp_cache[%row_ahead, %line128], read, locality<3>, data : memref<?x512xi8>
+
+            %tile_start = arith.muli %t, %tile : index
+            %tile_end = arith.addi %tile_start, %tile : index
+          scf.for %d = %tile_start to %tile_end step %run {
+              %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
+              %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
+              %decoded_out0 = arith.addi %decoded_in0, %all_but_sixteen : vector<32xi8>
+              %decoded_lower0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_in1 = arith.xori %decoded_index, %segment1 : vector<32xi8>
+              %decoded_out1 = arith.addi %decoded_in1, %all_but_sixteen : vector<32xi8>
+              %decoded_lower1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to1 = arith.ori %decoded_lower0, %decoded_lower1 : vector<32xi8>
+              %decoded_upper1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to1 = arith.ori %decoded_upper0, %decoded_upper1 : vector<32xi8>
+              %decoded_in2 = arith.xori %decoded_index, %segment2 : vector<32xi8>
+              %decoded_out2 = arith.addi %decoded_in2, %all_but_sixteen : vector<32xi8>
+              %decoded_lower2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to2 = arith.ori %decoded_lower_to1, %decoded_lower2 : vector<32xi8>
+              %decoded_upper2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to2 = arith.ori %decoded_upper_to1, %decoded_upper2 : vector<32xi8>
+              %decoded_in3 = arith.xori %decoded_index, %segment3 : vector<32xi8>
+              %decoded_out3 = arith.addi %decoded_in3, %all_but_sixteen : vector<32xi8>
+              %decoded_lower3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to3 = arith.ori %decoded_lower_to2, %decoded_lower3 : vector<32xi8>
+              %decoded_upper3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to3 = arith.ori %decoded_upper_to2, %decoded_upper3 : vector<32xi8>
+              %decoded_in4 = arith.xori %decoded_index, %segment4 : vector<32xi8>
+              %decoded_out4 = arith.addi %decoded_in4, %all_but_sixteen : vector<32xi8>
+              %decoded_lower4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to4 = arith.ori %decoded_lower_to3, %decoded_lower4 : vector<32xi8>
+              %decoded_upper4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to4 = arith.ori %decoded_upper_to3, %decoded_upper4 : vector<32xi8>
+              %decoded_in5 = arith.xori %decoded_index, %segment5 : vector<32xi8>
+              %decoded_out5 = arith.addi %decoded_in5, %all_but_sixteen : vector<32xi8>
+              %decoded_lower5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to5 = arith.ori %decoded_lower_to4, %decoded_lower5 : vector<32xi8>
+              %decoded_upper5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to5 = arith.ori %decoded_upper_to4, %decoded_upper5 : vector<32xi8>
+              %decoded_in6 = arith.xori %decoded_index, %segment6 : vector<32xi8>
+              %decoded_out6 = arith.addi %decoded_in6, %all_but_sixteen : vector<32xi8>
+              %decoded_lower6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to6 = arith.ori %decoded_lower_to5, %decoded_lower6 : vector<32xi8>
+              %decoded_upper6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to6 = arith.ori %decoded_upper_to5, %decoded_upper6 : vector<32xi8>
+              %decoded_in7 = arith.xori %decoded_index, %segment7 : vector<32xi8>
+              %decoded_out7 = arith.addi %decoded_in7, %all_but_sixteen : vector<32xi8>
+              %decoded_lower7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to7 = arith.ori %decoded_lower_to6, %decoded_lower7 : vector<32xi8>
+              %decoded_upper7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to7 = arith.ori %decoded_upper_to6, %decoded_upper7 : vector<32xi8>
+              %decoded_sign = arith.andi %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_signed = arith.ori %decoded_upper_to7, %decoded_sign : vector<32xi8>
+              %decoded_is_nan = arith.cmpi eq, %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_lower_all = arith.select %decoded_is_nan, %nan_lower, %decoded_lower_to7 : vector<32xi1>, vector<32xi8>
+              %decoded_upper_all = arith.select %decoded_is_nan, %nan_upper, %decoded_signed : vector<32xi1>, vector<32xi8>
+              %decoded_words0 = vector.shuffle %decoded_lower_all, %decoded_upper_all [0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros0 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes0 = vector.shuffle %decoded_words0, %decoded_zeros0 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded0 = vector.bitcast %decoded_bytes0 : vector<32xi8> to vector<8xf32>
+              %decoded_words1 = vector.shuffle %decoded_lower_all, %decoded_upper_all [8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros1 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes1 = vector.shuffle %decoded_words1, %decoded_zeros1 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded1 = vector.bitcast %decoded_bytes1 : vector<32xi8> to vector<8xf32>
+              %decoded_words2 = vector.shuffle %decoded_lower_all, %decoded_upper_all [16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros2 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes2 = vector.shuffle %decoded_words2, %decoded_zeros2 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded2 = vector.bitcast %decoded_bytes2 : vector<32xi8> to vector<8xf32>
+              %decoded_words3 = vector.shuffle %decoded_lower_all, %decoded_upper_all [24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros3 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes3 = vector.shuffle %decoded_words3, %decoded_zeros3 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded3 = vector.bitcast %decoded_bytes3 : vector<32xi8> to vector<8xf32>
+
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          vector.store %decoded0, %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          vector.store %decoded1, %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          vector.store %decoded2, %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
+
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
+
+          }
+          }
+          } else {
+          %tile = arith.constant 128 : index
+          scf.for %t = %c0 to %c4 step %c1 {
+            %last_line = arith.constant 511 : index
+            %quarter_bytes = arith.constant 192 : index
+            %quarter = arith.muli %t, %quarter_bytes : index
+            %line_offset0 = arith.constant 0 : index
+            %any_line0 = arith.addi %quarter, %line_offset0 : index
+            %line0 = arith.minui %any_line0, %last_line : index
+            memref.prefetch %ori_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
+            %line_offset64 = arith.constant 64 : index
+            %any_line64 = arith.addi %quarter, %line_offset64 : index
+            %line64 = arith.minui %any_line64, %last_line : index
+            memref.prefetch %ori_cache[%row_ahead, %line64], read, locality<3>, data : memref<?x512xi8>
+            %line_offset128 = arith.constant 128 : index
+            %any_line128 = arith.addi %quarter, %line_offset128 : index
+            %line128 = arith.minui %any_line128, %last_line : index
+            memref.prefetch %ori_cache[%row_ahead, %line128], read, locality<3>, data : memref<?x512xi8>
+
+            %tile_start = arith.muli %t, %tile : index
+            %tile_end = arith.addi %tile_start, %tile : index
+          scf.for %d = %tile_start to %tile_end step %run {
+              %decoded_codes = vector.load %ori_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
+              %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
+              %decoded_out0 = arith.addi %decoded_in0, %all_but_sixteen : vector<32xi8>
+              %decoded_lower0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_in1 = arith.xori %decoded_index, %segment1 : vector<32xi8>
+              %decoded_out1 = arith.addi %decoded_in1, %all_but_sixteen : vector<32xi8>
+              %decoded_lower1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to1 = arith.ori %decoded_lower0, %decoded_lower1 : vector<32xi8>
+              %decoded_upper1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to1 = arith.ori %decoded_upper0, %decoded_upper1 : vector<32xi8>
+              %decoded_in2 = arith.xori %decoded_index, %segment2 : vector<32xi8>
+              %decoded_out2 = arith.addi %decoded_in2, %all_but_sixteen : vector<32xi8>
+              %decoded_lower2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to2 = arith.ori %decoded_lower_to1, %decoded_lower2 : vector<32xi8>
+              %decoded_upper2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to2 = arith.ori %decoded_upper_to1, %decoded_upper2 : vector<32xi8>
+              %decoded_in3 = arith.xori %decoded_index, %segment3 : vector<32xi8>
+              %decoded_out3 = arith.addi %decoded_in3, %all_but_sixteen : vector<32xi8>
+              %decoded_lower3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to3 = arith.ori %decoded_lower_to2, %decoded_lower3 : vector<32xi8>
+              %decoded_upper3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to3 = arith.ori %decoded_upper_to2, %decoded_upper3 : vector<32xi8>
+              %decoded_in4 = arith.xori %decoded_index, %segment4 : vector<32xi8>
+              %decoded_out4 = arith.addi %decoded_in4, %all_but_sixteen : vector<32xi8>
+              %decoded_lower4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to4 = arith.ori %decoded_lower_to3, %decoded_lower4 : vector<32xi8>
+              %decoded_upper4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to4 = arith.ori %decoded_upper_to3, %decoded_upper4 : vector<32xi8>
+              %decoded_in5 = arith.xori %decoded_index, %segment5 : vector<32xi8>
+              %decoded_out5 = arith.addi %decoded_in5, %all_but_sixteen : vector<32xi8>
+              %decoded_lower5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to5 = arith.ori %decoded_lower_to4, %decoded_lower5 : vector<32xi8>
+              %decoded_upper5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to5 = arith.ori %decoded_upper_to4, %decoded_upper5 : vector<32xi8>
+              %decoded_in6 = arith.xori %decoded_index, %segment6 : vector<32xi8>
+              %decoded_out6 = arith.addi %decoded_in6, %all_but_sixteen : vector<32xi8>
+              %decoded_lower6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to6 = arith.ori %decoded_lower_to5, %decoded_lower6 : vector<32xi8>
+              %decoded_upper6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to6 = arith.ori %decoded_upper_to5, %decoded_upper6 : vector<32xi8>
+              %decoded_in7 = arith.xori %decoded_index, %segment7 : vector<32xi8>
+              %decoded_out7 = arith.addi %decoded_in7, %all_but_sixteen : vector<32xi8>
+              %decoded_lower7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to7 = arith.ori %decoded_lower_to6, %decoded_lower7 : vector<32xi8>
+              %decoded_upper7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to7 = arith.ori %decoded_upper_to6, %decoded_upper7 : vector<32xi8>
+              %decoded_sign = arith.andi %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_signed = arith.ori %decoded_upper_to7, %decoded_sign : vector<32xi8>
+              %decoded_is_nan = arith.cmpi eq, %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_lower_all = arith.select %decoded_is_nan, %nan_lower, %decoded_lower_to7 : vector<32xi1>, vector<32xi8>
+              %decoded_upper_all = arith.select %decoded_is_nan, %nan_upper, %decoded_signed : vector<32xi1>, vector<32xi8>
+              %decoded_words0 = vector.shuffle %decoded_lower_all, %decoded_upper_all [0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros0 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes0 = vector.shuffle %decoded_words0, %decoded_zeros0 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded0 = vector.bitcast %decoded_bytes0 : vector<32xi8> to vector<8xf32>
+              %decoded_words1 = vector.shuffle %decoded_lower_all, %decoded_upper_all [8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros1 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes1 = vector.shuffle %decoded_words1, %decoded_zeros1 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded1 = vector.bitcast %decoded_bytes1 : vector<32xi8> to vector<8xf32>
+              %decoded_words2 = vector.shuffle %decoded_lower_all, %decoded_upper_all [16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros2 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes2 = vector.shuffle %decoded_words2, %decoded_zeros2 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded2 = vector.bitcast %decoded_bytes2 : vector<32xi8> to vector<8xf32>
+              %decoded_words3 = vector.shuffle %decoded_lower_all, %decoded_upper_all [24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros3 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes3 = vector.shuffle %decoded_words3, %decoded_zeros3 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded3 = vector.bitcast %decoded_bytes3 : vector<32xi8> to vector<8xf32>
+
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          vector.store %decoded0, %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          vector.store %decoded1, %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          vector.store %decoded2, %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
+
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
+
+          }
+          }
+          }
+
+        } else {
+          scf.for %column = %c0 to %columns step %lanes {
+            vector.store %no_elements, %keys[%k, %column] : memref<258x528xf32>, vector<8xf32>
+          }
+        }
+      }
+      }
+
+      scf.for %g = %c0 to %groups step %c1 {
+        %group_start = arith.muli %g, %group : index
+        %first_head = arith.minui %group_start, %last_group : index
 
         // Scores: 6 keys x 16 heads in registers, summed column by column.
         scf.for %k = %c0 to %key_end step %key_step {
@@ -586,9 +626,9 @@ stream.executable private @attend_avx2 {
           %dots:12 = scf.for %d = %c0 to %columns step %c1
               iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
             %lanes0 = arith.constant 0 : index
-            %q0 = vector.load %packed[%d, %lanes0] : memref<512x16xf32>, vector<8xf32>
+            %q0 = vector.load %packed[%g, %d, %lanes0] : memref<2x512x16xf32>, vector<8xf32>
             %lanes1 = arith.constant 8 : index
-            %q1 = vector.load %packed[%d, %lanes1] : memref<512x16xf32>, vector<8xf32>
+            %q1 = vector.load %packed[%g, %d, %lanes1] : memref<2x512x16xf32>, vector<8xf32>
             %key0 = memref.load %keys[%k0, %d] : memref<258x528xf32>
             %key_lanes0 = vector.broadcast %key0 : f32 to vector<8xf32>
             %next0 = math.fma %q0, %key_lanes0, %sum0 : vector<8xf32>
@@ -627,8 +667,9 @@ stream.executable private @attend_avx2 {
 
             scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
           }
-          %in_block0 = arith.cmpi ult, %k0, %key_block : index
-          %slot_place0 = arith.select %in_block0, %k0, %c0 : index
+          %place_in_block0 = arith.addi %pass_start, %k0 : index
+          %in_block0 = arith.cmpi ult, %place_in_block0, %key_block : index
+          %slot_place0 = arith.select %in_block0, %place_in_block0, %c0 : index
           %slot0 = memref.load %slots[%item, %slot_place0] : memref<?x256xi32>
           %is_key0 = arith.cmpi sge, %slot0, %zero_i32 : i32
           %attended0 = arith.andi %in_block0, %is_key0 : i1
@@ -640,8 +681,9 @@ stream.executable private @attend_avx2 {
           %score0_1 = arith.select %attended0, %scaled0_1, %minus_infinities : vector<8xf32>
           %score_lanes0_1 = arith.constant 8 : index
           vector.store %score0_1, %scores[%k0, %score_lanes0_1] : memref<258x16xf32>, vector<8xf32>
-          %in_block1 = arith.cmpi ult, %k1, %key_block : index
-          %slot_place1 = arith.select %in_block1, %k1, %c0 : index
+          %place_in_block1 = arith.addi %pass_start, %k1 : index
+          %in_block1 = arith.cmpi ult, %place_in_block1, %key_block : index
+          %slot_place1 = arith.select %in_block1, %place_in_block1, %c0 : index
           %slot1 = memref.load %slots[%item, %slot_place1] : memref<?x256xi32>
           %is_key1 = arith.cmpi sge, %slot1, %zero_i32 : i32
           %attended1 = arith.andi %in_block1, %is_key1 : i1
@@ -653,8 +695,9 @@ stream.executable private @attend_avx2 {
           %score1_1 = arith.select %attended1, %scaled1_1, %minus_infinities : vector<8xf32>
           %score_lanes1_1 = arith.constant 8 : index
           vector.store %score1_1, %scores[%k1, %score_lanes1_1] : memref<258x16xf32>, vector<8xf32>
-          %in_block2 = arith.cmpi ult, %k2, %key_block : index
-          %slot_place2 = arith.select %in_block2, %k2, %c0 : index
+          %place_in_block2 = arith.addi %pass_start, %k2 : index
+          %in_block2 = arith.cmpi ult, %place_in_block2, %key_block : index
+          %slot_place2 = arith.select %in_block2, %place_in_block2, %c0 : index
           %slot2 = memref.load %slots[%item, %slot_place2] : memref<?x256xi32>
           %is_key2 = arith.cmpi sge, %slot2, %zero_i32 : i32
           %attended2 = arith.andi %in_block2, %is_key2 : i1
@@ -666,8 +709,9 @@ stream.executable private @attend_avx2 {
           %score2_1 = arith.select %attended2, %scaled2_1, %minus_infinities : vector<8xf32>
           %score_lanes2_1 = arith.constant 8 : index
           vector.store %score2_1, %scores[%k2, %score_lanes2_1] : memref<258x16xf32>, vector<8xf32>
-          %in_block3 = arith.cmpi ult, %k3, %key_block : index
-          %slot_place3 = arith.select %in_block3, %k3, %c0 : index
+          %place_in_block3 = arith.addi %pass_start, %k3 : index
+          %in_block3 = arith.cmpi ult, %place_in_block3, %key_block : index
+          %slot_place3 = arith.select %in_block3, %place_in_block3, %c0 : index
           %slot3 = memref.load %slots[%item, %slot_place3] : memref<?x256xi32>
           %is_key3 = arith.cmpi sge, %slot3, %zero_i32 : i32
           %attended3 = arith.andi %in_block3, %is_key3 : i1
@@ -679,8 +723,9 @@ stream.executable private @attend_avx2 {
           %score3_1 = arith.select %attended3, %scaled3_1, %minus_infinities : vector<8xf32>
           %score_lanes3_1 = arith.constant 8 : index
           vector.store %score3_1, %scores[%k3, %score_lanes3_1] : memref<258x16xf32>, vector<8xf32>
-          %in_block4 = arith.cmpi ult, %k4, %key_block : index
-          %slot_place4 = arith.select %in_block4, %k4, %c0 : index
+          %place_in_block4 = arith.addi %pass_start, %k4 : index
+          %in_block4 = arith.cmpi ult, %place_in_block4, %key_block : index
+          %slot_place4 = arith.select %in_block4, %place_in_block4, %c0 : index
           %slot4 = memref.load %slots[%item, %slot_place4] : memref<?x256xi32>
           %is_key4 = arith.cmpi sge, %slot4, %zero_i32 : i32
           %attended4 = arith.andi %in_block4, %is_key4 : i1
@@ -692,8 +737,9 @@ stream.executable private @attend_avx2 {
           %score4_1 = arith.select %attended4, %scaled4_1, %minus_infinities : vector<8xf32>
           %score_lanes4_1 = arith.constant 8 : index
           vector.store %score4_1, %scores[%k4, %score_lanes4_1] : memref<258x16xf32>, vector<8xf32>
-          %in_block5 = arith.cmpi ult, %k5, %key_block : index
-          %slot_place5 = arith.select %in_block5, %k5, %c0 : index
+          %place_in_block5 = arith.addi %pass_start, %k5 : index
+          %in_block5 = arith.cmpi ult, %place_in_block5, %key_block : index
+          %slot_place5 = arith.select %in_block5, %place_in_block5, %c0 : index
           %slot5 = memref.load %slots[%item, %slot_place5] : memref<?x256xi32>
           %is_key5 = arith.cmpi sge, %slot5, %zero_i32 : i32
           %attended5 = arith.andi %in_block5, %is_key5 : i1
@@ -707,8 +753,9 @@ stream.executable private @attend_avx2 {
           vector.store %score5_1, %scores[%k5, %score_lanes5_1] : memref<258x16xf32>, vector<8xf32>
         }
 
-        // Softmax over the block; the weights are rounded, their sum is of the float32 ones.
+        // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
         scf.for %v = %c0 to %group step %lanes {
+          %head = arith.addi %first_head, %v : index
           %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
             %score = vector.load %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
             %larger = arith.maximumf %so_far, %score : vector<8xf32>
@@ -758,7 +805,6 @@ stream.executable private @attend_avx2 {
             vector.store %weight_rounded, %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
             scf.yield %so_far1 : vector<8xf32>
           }
-          %head = arith.addi %first_head, %v : index
           vector.store %maximum, %maxima[%item, %head] : memref<?x21xf32>, vector<8xf32>
           vector.store %total, %totals[%item, %head] : memref<?x21xf32>, vector<8xf32>
         }
@@ -824,42 +870,30 @@ stream.executable private @attend_avx2 {
 
             scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
           }
-            %descaled0_0 = arith.mulf %sums0#0, %descale_lanes : vector<8xf32>
-            vector.store %descaled0_0, %values[%item, %head0, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled0_1 = arith.mulf %sums0#1, %descale_lanes : vector<8xf32>
-            vector.store %descaled0_1, %values[%item, %head0, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled1_0 = arith.mulf %sums0#2, %descale_lanes : vector<8xf32>
-            vector.store %descaled1_0, %values[%item, %head1, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled1_1 = arith.mulf %sums0#3, %descale_lanes : vector<8xf32>
-            vector.store %descaled1_1, %values[%item, %head1, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled2_0 = arith.mulf %sums0#4, %descale_lanes : vector<8xf32>
-            vector.store %descaled2_0, %values[%item, %head2, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled2_1 = arith.mulf %sums0#5, %descale_lanes : vector<8xf32>
-            vector.store %descaled2_1, %values[%item, %head2, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled3_0 = arith.mulf %sums0#6, %descale_lanes : vector<8xf32>
-            vector.store %descaled3_0, %values[%item, %head3, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled3_1 = arith.mulf %sums0#7, %descale_lanes : vector<8xf32>
-            vector.store %descaled3_1, %values[%item, %head3, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled4_0 = arith.mulf %sums0#8, %descale_lanes : vector<8xf32>
-            vector.store %descaled4_0, %values[%item, %head4, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled4_1 = arith.mulf %sums0#9, %descale_lanes : vector<8xf32>
-            vector.store %descaled4_1, %values[%item, %head4, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled5_0 = arith.mulf %sums0#10, %descale_lanes : vector<8xf32>
-            vector.store %descaled5_0, %values[%item, %head5, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled5_1 = arith.mulf %sums0#11, %descale_lanes : vector<8xf32>
-            vector.store %descaled5_1, %values[%item, %head5, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
+            %so_far0_0_scaled = arith.mulf %sums0#0, %descale_lanes : vector<8xf32>
+            vector.store %so_far0_0_scaled, %values[%item, %head0, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far0_1_scaled = arith.mulf %sums0#1, %descale_lanes : vector<8xf32>
+            vector.store %so_far0_1_scaled, %values[%item, %head0, %d1] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far1_0_scaled = arith.mulf %sums0#2, %descale_lanes : vector<8xf32>
+            vector.store %so_far1_0_scaled, %values[%item, %head1, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far1_1_scaled = arith.mulf %sums0#3, %descale_lanes : vector<8xf32>
+            vector.store %so_far1_1_scaled, %values[%item, %head1, %d1] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far2_0_scaled = arith.mulf %sums0#4, %descale_lanes : vector<8xf32>
+            vector.store %so_far2_0_scaled, %values[%item, %head2, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far2_1_scaled = arith.mulf %sums0#5, %descale_lanes : vector<8xf32>
+            vector.store %so_far2_1_scaled, %values[%item, %head2, %d1] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far3_0_scaled = arith.mulf %sums0#6, %descale_lanes : vector<8xf32>
+            vector.store %so_far3_0_scaled, %values[%item, %head3, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far3_1_scaled = arith.mulf %sums0#7, %descale_lanes : vector<8xf32>
+            vector.store %so_far3_1_scaled, %values[%item, %head3, %d1] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far4_0_scaled = arith.mulf %sums0#8, %descale_lanes : vector<8xf32>
+            vector.store %so_far4_0_scaled, %values[%item, %head4, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far4_1_scaled = arith.mulf %sums0#9, %descale_lanes : vector<8xf32>
+            vector.store %so_far4_1_scaled, %values[%item, %head4, %d1] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far5_0_scaled = arith.mulf %sums0#10, %descale_lanes : vector<8xf32>
+            vector.store %so_far5_0_scaled, %values[%item, %head5, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far5_1_scaled = arith.mulf %sums0#11, %descale_lanes : vector<8xf32>
+            vector.store %so_far5_1_scaled, %values[%item, %head5, %d1] : memref<?x21x512xf32>, vector<8xf32>
           %h6 = arith.constant 6 : index
           %head6 = arith.addi %first_head, %h6 : index
           %h7 = arith.constant 7 : index
@@ -914,42 +948,30 @@ stream.executable private @attend_avx2 {
 
             scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
           }
-            %descaled6_0 = arith.mulf %sums1#0, %descale_lanes : vector<8xf32>
-            vector.store %descaled6_0, %values[%item, %head6, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled6_1 = arith.mulf %sums1#1, %descale_lanes : vector<8xf32>
-            vector.store %descaled6_1, %values[%item, %head6, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled7_0 = arith.mulf %sums1#2, %descale_lanes : vector<8xf32>
-            vector.store %descaled7_0, %values[%item, %head7, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled7_1 = arith.mulf %sums1#3, %descale_lanes : vector<8xf32>
-            vector.store %descaled7_1, %values[%item, %head7, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled8_0 = arith.mulf %sums1#4, %descale_lanes : vector<8xf32>
-            vector.store %descaled8_0, %values[%item, %head8, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled8_1 = arith.mulf %sums1#5, %descale_lanes : vector<8xf32>
-            vector.store %descaled8_1, %values[%item, %head8, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled9_0 = arith.mulf %sums1#6, %descale_lanes : vector<8xf32>
-            vector.store %descaled9_0, %values[%item, %head9, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled9_1 = arith.mulf %sums1#7, %descale_lanes : vector<8xf32>
-            vector.store %descaled9_1, %values[%item, %head9, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled10_0 = arith.mulf %sums1#8, %descale_lanes : vector<8xf32>
-            vector.store %descaled10_0, %values[%item, %head10, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled10_1 = arith.mulf %sums1#9, %descale_lanes : vector<8xf32>
-            vector.store %descaled10_1, %values[%item, %head10, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled11_0 = arith.mulf %sums1#10, %descale_lanes : vector<8xf32>
-            vector.store %descaled11_0, %values[%item, %head11, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled11_1 = arith.mulf %sums1#11, %descale_lanes : vector<8xf32>
-            vector.store %descaled11_1, %values[%item, %head11, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
+            %so_far6_0_scaled = arith.mulf %sums1#0, %descale_lanes : vector<8xf32>
+            vector.store %so_far6_0_scaled, %values[%item, %head6, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far6_1_scaled = arith.mulf %sums1#1, %descale_lanes : vector<8xf32>
+            vector.store %so_far6_1_scaled, %values[%item, %head6, %d1] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far7_0_scaled = arith.mulf %sums1#2, %descale_lanes : vector<8xf32>
+            vector.store %so_far7_0_scaled, %values[%item, %head7, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far7_1_scaled = arith.mulf %sums1#3, %descale_lanes : vector<8xf32>
+            vector.store %so_far7_1_scaled, %values[%item, %head7, %d1] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far8_0_scaled = arith.mulf %sums1#4, %descale_lanes : vector<8xf32>
+            vector.store %so_far8_0_scaled, %values[%item, %head8, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far8_1_scaled = arith.mulf %sums1#5, %descale_lanes : vector<8xf32>
+            vector.store %so_far8_1_scaled, %values[%item, %head8, %d1] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far9_0_scaled = arith.mulf %sums1#6, %descale_lanes : vector<8xf32>
+            vector.store %so_far9_0_scaled, %values[%item, %head9, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far9_1_scaled = arith.mulf %sums1#7, %descale_lanes : vector<8xf32>
+            vector.store %so_far9_1_scaled, %values[%item, %head9, %d1] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far10_0_scaled = arith.mulf %sums1#8, %descale_lanes : vector<8xf32>
+            vector.store %so_far10_0_scaled, %values[%item, %head10, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far10_1_scaled = arith.mulf %sums1#9, %descale_lanes : vector<8xf32>
+            vector.store %so_far10_1_scaled, %values[%item, %head10, %d1] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far11_0_scaled = arith.mulf %sums1#10, %descale_lanes : vector<8xf32>
+            vector.store %so_far11_0_scaled, %values[%item, %head11, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far11_1_scaled = arith.mulf %sums1#11, %descale_lanes : vector<8xf32>
+            vector.store %so_far11_1_scaled, %values[%item, %head11, %d1] : memref<?x21x512xf32>, vector<8xf32>
           %h12 = arith.constant 12 : index
           %head12 = arith.addi %first_head, %h12 : index
           %h13 = arith.constant 13 : index
@@ -988,31 +1010,24 @@ stream.executable private @attend_avx2 {
 
             scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
           }
-            %descaled12_0 = arith.mulf %sums2#0, %descale_lanes : vector<8xf32>
-            vector.store %descaled12_0, %values[%item, %head12, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled12_1 = arith.mulf %sums2#1, %descale_lanes : vector<8xf32>
-            vector.store %descaled12_1, %values[%item, %head12, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled13_0 = arith.mulf %sums2#2, %descale_lanes : vector<8xf32>
-            vector.store %descaled13_0, %values[%item, %head13, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled13_1 = arith.mulf %sums2#3, %descale_lanes : vector<8xf32>
-            vector.store %descaled13_1, %values[%item, %head13, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled14_0 = arith.mulf %sums2#4, %descale_lanes : vector<8xf32>
-            vector.store %descaled14_0, %values[%item, %head14, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled14_1 = arith.mulf %sums2#5, %descale_lanes : vector<8xf32>
-            vector.store %descaled14_1, %values[%item, %head14, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled15_0 = arith.mulf %sums2#6, %descale_lanes : vector<8xf32>
-            vector.store %descaled15_0, %values[%item, %head15, %d0] : memref<?x21x512xf32>, vector<8xf32>
-
-            %descaled15_1 = arith.mulf %sums2#7, %descale_lanes : vector<8xf32>
-            vector.store %descaled15_1, %values[%item, %head15, %d1] : memref<?x21x512xf32>, vector<8xf32>
-
+            %so_far12_0_scaled = arith.mulf %sums2#0, %descale_lanes : vector<8xf32>
+            vector.store %so_far12_0_scaled, %values[%item, %head12, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far12_1_scaled = arith.mulf %sums2#1, %descale_lanes : vector<8xf32>
+            vector.store %so_far12_1_scaled, %values[%item, %head12, %d1] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far13_0_scaled = arith.mulf %sums2#2, %descale_lanes : vector<8xf32>
+            vector.store %so_far13_0_scaled, %values[%item, %head13, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far13_1_scaled = arith.mulf %sums2#3, %descale_lanes : vector<8xf32>
+            vector.store %so_far13_1_scaled, %values[%item, %head13, %d1] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far14_0_scaled = arith.mulf %sums2#4, %descale_lanes : vector<8xf32>
+            vector.store %so_far14_0_scaled, %values[%item, %head14, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far14_1_scaled = arith.mulf %sums2#5, %descale_lanes : vector<8xf32>
+            vector.store %so_far14_1_scaled, %values[%item, %head14, %d1] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far15_0_scaled = arith.mulf %sums2#6, %descale_lanes : vector<8xf32>
+            vector.store %so_far15_0_scaled, %values[%item, %head15, %d0] : memref<?x21x512xf32>, vector<8xf32>
+            %so_far15_1_scaled = arith.mulf %sums2#7, %descale_lanes : vector<8xf32>
+            vector.store %so_far15_1_scaled, %values[%item, %head15, %d1] : memref<?x21x512xf32>, vector<8xf32>
         }
+      }
       }
       return
     }

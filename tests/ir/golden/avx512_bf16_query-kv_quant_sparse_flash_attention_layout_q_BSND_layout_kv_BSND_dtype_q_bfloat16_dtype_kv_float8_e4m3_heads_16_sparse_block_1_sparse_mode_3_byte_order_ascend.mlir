@@ -119,165 +119,32 @@ stream.executable private @attend_avx512_bf16 {
         %next = arith.select %attended, %behind, %so_far : index
         scf.yield %next : index
       }
-      %key_steps = arith.ceildivui %last, %key_step : index
-      %key_end = arith.muli %key_steps, %key_step : index
+      // A row without keys gets one pass, which makes it zeros.
+      %passes_end = arith.maxui %last, %c1 : index
+      %pass = arith.constant 64 : index
 
-      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x304xi32>
-      %ahead = arith.constant 4 : index
+      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<64x304xi32>
+      %ahead = arith.constant 8 : index
       %last_slot = arith.constant 255 : index
-      %paired = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<128x528xi32>
-      scf.for %k = %c0 to %key_end step %c1 {
-        // The rows lie anywhere in memory: ask for one some keys before it is needed.
-        %k_ahead = arith.addi %k, %ahead : index
-        %place_ahead = arith.minui %k_ahead, %last_slot : index
-        %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
-        %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
-        scf.if %attended_ahead {
-          %row_ahead = arith.index_cast %slot_ahead : i32 to index
-          %line0 = arith.constant 0 : index
-          memref.prefetch %cache[%row_ahead, %line0], read, locality<3>, data : memref<?x656xi8>
-          %line1 = arith.constant 64 : index
-          memref.prefetch %cache[%row_ahead, %line1], read, locality<3>, data : memref<?x656xi8>
-          %line2 = arith.constant 128 : index
-          memref.prefetch %cache[%row_ahead, %line2], read, locality<3>, data : memref<?x656xi8>
-          %line3 = arith.constant 192 : index
-          memref.prefetch %cache[%row_ahead, %line3], read, locality<3>, data : memref<?x656xi8>
-          %line4 = arith.constant 256 : index
-          memref.prefetch %cache[%row_ahead, %line4], read, locality<3>, data : memref<?x656xi8>
-          %line5 = arith.constant 320 : index
-          memref.prefetch %cache[%row_ahead, %line5], read, locality<3>, data : memref<?x656xi8>
-          %line6 = arith.constant 384 : index
-          memref.prefetch %cache[%row_ahead, %line6], read, locality<3>, data : memref<?x656xi8>
-          %line7 = arith.constant 448 : index
-          memref.prefetch %cache[%row_ahead, %line7], read, locality<3>, data : memref<?x656xi8>
-          %line8 = arith.constant 512 : index
-          memref.prefetch %cache[%row_ahead, %line8], read, locality<3>, data : memref<?x656xi8>
-          %line9 = arith.constant 576 : index
-          memref.prefetch %cache[%row_ahead, %line9], read, locality<3>, data : memref<?x656xi8>
-          %line10 = arith.constant 640 : index
-          memref.prefetch %cache[%row_ahead, %line10], read, locality<3>, data : memref<?x656xi8>
-          %last_line = arith.constant 655 : index
-          memref.prefetch %cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x656xi8>
-        }
-        %in_block = arith.cmpi ult, %k, %key_block : index
-        %slot_place = arith.select %in_block, %k, %c0 : index
-        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
-        %slot = arith.select %in_block, %slot_any, %masked : i32
-        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
-        scf.if %attended {
-          %row = arith.index_cast %slot : i32 to index
-          scf.for %t = %c0 to %c4 step %c1 {
-            %scale_offset = arith.muli %t, %c4 : index
-            %scale_column = arith.addi %scale_at, %scale_offset : index
-            %scale_bytes = vector.load %cache[%row, %scale_column] : memref<?x656xi8>, vector<4xi8>
-            %scale_vector = vector.bitcast %scale_bytes : vector<4xi8> to vector<1xf32>
-            %stored_scale = vector.extract %scale_vector[0] : f32 from vector<1xf32>
-            // Whatever the payload of a NaN is, from here on it is the one that rounding keeps.
-            %scale_is_nan = arith.cmpf uno, %stored_scale, %stored_scale : f32
-            %tile_scale = arith.select %scale_is_nan, %nan, %stored_scale : f32
-            %tile_scale_lanes = vector.broadcast %tile_scale : f32 to vector<16xf32>
-            %tile_start = arith.muli %t, %tile : index
-            %tile_end = arith.addi %tile_start, %tile : index
-            scf.for %d = %tile_start to %tile_end step %run {
-              %decoded_offset0 = arith.constant 0 : index
-              %decoded_place0 = arith.addi %d, %decoded_offset0 : index
-              %decoded_codes0 = vector.load %cache[%row, %decoded_place0] : memref<?x656xi8>, vector<16xi8>
-              %decoded0_words = arith.extui %decoded_codes0 : vector<16xi8> to vector<16xi16>
-              %decoded0_magnitude = arith.andi %decoded0_words, %e4m3_magnitude : vector<16xi16>
-              %decoded0_placed = arith.shli %decoded0_magnitude, %e4m3_place : vector<16xi16>
-              %decoded0_sign = arith.andi %decoded0_words, %e4m3_sign : vector<16xi16>
-              %decoded0_sign_placed = arith.shli %decoded0_sign, %e4m3_sign_place : vector<16xi16>
-              %decoded0_bits = arith.ori %decoded0_placed, %decoded0_sign_placed : vector<16xi16>
-              %decoded0_half = vector.bitcast %decoded0_bits : vector<16xi16> to vector<16xf16>
-              %decoded0_small = arith.extf %decoded0_half : vector<16xf16> to vector<16xf32>
-              %decoded0_any = arith.mulf %decoded0_small, %e4m3_factor : vector<16xf32>
-              %decoded0_size = math.absf %decoded0_any : vector<16xf32>
-              %decoded0_is_nan = arith.cmpf oeq, %decoded0_size, %e4m3_nan : vector<16xf32>
-              %decoded0 = arith.select %decoded0_is_nan, %nans, %decoded0_any : vector<16xi1>, vector<16xf32>
-              %decoded_offset1 = arith.constant 16 : index
-              %decoded_place1 = arith.addi %d, %decoded_offset1 : index
-              %decoded_codes1 = vector.load %cache[%row, %decoded_place1] : memref<?x656xi8>, vector<16xi8>
-              %decoded1_words = arith.extui %decoded_codes1 : vector<16xi8> to vector<16xi16>
-              %decoded1_magnitude = arith.andi %decoded1_words, %e4m3_magnitude : vector<16xi16>
-              %decoded1_placed = arith.shli %decoded1_magnitude, %e4m3_place : vector<16xi16>
-              %decoded1_sign = arith.andi %decoded1_words, %e4m3_sign : vector<16xi16>
-              %decoded1_sign_placed = arith.shli %decoded1_sign, %e4m3_sign_place : vector<16xi16>
-              %decoded1_bits = arith.ori %decoded1_placed, %decoded1_sign_placed : vector<16xi16>
-              %decoded1_half = vector.bitcast %decoded1_bits : vector<16xi16> to vector<16xf16>
-              %decoded1_small = arith.extf %decoded1_half : vector<16xf16> to vector<16xf32>
-              %decoded1_any = arith.mulf %decoded1_small, %e4m3_factor : vector<16xf32>
-              %decoded1_size = math.absf %decoded1_any : vector<16xf32>
-              %decoded1_is_nan = arith.cmpf oeq, %decoded1_size, %e4m3_nan : vector<16xf32>
-              %decoded1 = arith.select %decoded1_is_nan, %nans, %decoded1_any : vector<16xi1>, vector<16xf32>
-
-              %scaled0 = arith.mulf %decoded0, %tile_scale_lanes : vector<16xf32>
-              %offset0 = arith.constant 0 : index
-              %d0 = arith.addi %d, %offset0 : index
-          %scaled0_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%scaled0) : (vector<16xf32>) -> vector<16xbf16>
-          %scaled0_short = vector.bitcast %scaled0_short_bfloat16 : vector<16xbf16> to vector<16xi16>
-
-          %scaled0_short_pairs = vector.bitcast %scaled0_short : vector<16xi16> to vector<8xi32>
-          %scaled0_short_column = arith.divui %d0, %c2 : index
-          vector.store %scaled0_short_pairs, %keys[%k, %scaled0_short_column] : memref<256x304xi32>, vector<8xi32>
-
-
-              %scaled1 = arith.mulf %decoded1, %tile_scale_lanes : vector<16xf32>
-              %offset1 = arith.constant 16 : index
-              %d1 = arith.addi %d, %offset1 : index
-          %scaled1_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%scaled1) : (vector<16xf32>) -> vector<16xbf16>
-          %scaled1_short = vector.bitcast %scaled1_short_bfloat16 : vector<16xbf16> to vector<16xi16>
-
-          %scaled1_short_pairs = vector.bitcast %scaled1_short : vector<16xi16> to vector<8xi32>
-          %scaled1_short_column = arith.divui %d1, %c2 : index
-          vector.store %scaled1_short_pairs, %keys[%k, %scaled1_short_column] : memref<256x304xi32>, vector<8xi32>
-
-
-            }
-          }
-          scf.for %d = %nope to %width step %lanes {
-            %in_rope = arith.subi %d, %nope : index
-            %rope_column = arith.addi %rope_at, %in_rope : index
-            %stored = vector.load %cache_short[%row, %rope_column] : memref<?x328xi16>, vector<16xi16>
-          %stored_pairs = vector.bitcast %stored : vector<16xi16> to vector<8xi32>
-          %stored_column = arith.divui %d, %c2 : index
-          vector.store %stored_pairs, %keys[%k, %stored_column] : memref<256x304xi32>, vector<8xi32>
-
-          }
-        } else {
-          scf.for %column = %c0 to %columns step %lanes {
-            vector.store %no_elements, %keys[%k, %column] : memref<256x304xi32>, vector<16xi32>
-          }
-        }
-      }
-
-      // Key after key is what Q.K reads; P.V reads the same column of two keys at a time.
-      scf.for %k = %c0 to %key_end step %c2 {
-        %k_next = arith.addi %k, %c1 : index
-        %pair = arith.divui %k, %c2 : index
-        scf.for %d = %c0 to %nope step %lanes {
-          %column = arith.divui %d, %c2 : index
-          %even = vector.load %keys[%k, %column] : memref<256x304xi32>, vector<8xi32>
-          %odd = vector.load %keys[%k_next, %column] : memref<256x304xi32>, vector<8xi32>
-          %both_even_short = vector.bitcast %even : vector<8xi32> to vector<16xi16>
-          %both_odd_short = vector.bitcast %odd : vector<8xi32> to vector<16xi16>
-          %both_even = arith.extui %both_even_short : vector<16xi16> to vector<16xi32>
-          %both_odd = arith.extui %both_odd_short : vector<16xi16> to vector<16xi32>
-          %both_odd_upper = arith.shli %both_odd, %sixteens : vector<16xi32>
-          %both = arith.ori %both_even, %both_odd_upper : vector<16xi32>
-          vector.store %both, %paired[%pair, %d] : memref<128x528xi32>, vector<16xi32>
-        }
-      }
-
-      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x16xf32>
-      %weights = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<128x16xi32>
+      %paired = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<32x528xi32>
+      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<64x16xf32>
+      %weights = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<32x16xi32>
       %query_rows = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<16x304xi32>
-      %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<288x16xi32>
-      %heads = arith.constant 16 : index
+      %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<1x288x16xi32>
+      %factors = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<16xf32>
       %group = arith.constant 16 : index
+      %groups = arith.constant 1 : index
+      // Where the groups do not come out even, the last one does some heads of the one before again.
       %last_group = arith.constant 0 : index
-      scf.for %group_start = %c0 to %heads step %group {
-        // Where the groups do not come out even, the last one does some heads of the one before again.
+
+      scf.for %g = %c0 to %groups step %c1 {
+        %group_start = arith.muli %g, %group : index
         %first_head = arith.minui %group_start, %last_group : index
+        scf.for %v = %c0 to %group step %lanes {
+          %head = arith.addi %first_head, %v : index
+          vector.store %minus_infinities, %maxima[%item, %head] : memref<?x16xf32>, vector<16xf32>
+          vector.store %zeros, %totals[%item, %head] : memref<?x16xf32>, vector<16xf32>
+        }
 
         // The group's queries, column by column.
         scf.for %h = %c0 to %group step %c1 {
@@ -406,39 +273,199 @@ stream.executable private @attend_avx512_bf16 {
           %by_column15 = vector.shuffle %by_column_4_7, %by_column_4_15 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xi32>, vector<16xi32>
 
             %d0 = arith.addi %d, %place0 : index
-            vector.store %by_column0, %packed[%d0, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column0, %packed[%g, %d0, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d1 = arith.addi %d, %place1 : index
-            vector.store %by_column1, %packed[%d1, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column1, %packed[%g, %d1, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d2 = arith.addi %d, %place2 : index
-            vector.store %by_column2, %packed[%d2, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column2, %packed[%g, %d2, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d3 = arith.addi %d, %place3 : index
-            vector.store %by_column3, %packed[%d3, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column3, %packed[%g, %d3, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d4 = arith.addi %d, %place4 : index
-            vector.store %by_column4, %packed[%d4, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column4, %packed[%g, %d4, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d5 = arith.addi %d, %place5 : index
-            vector.store %by_column5, %packed[%d5, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column5, %packed[%g, %d5, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d6 = arith.addi %d, %place6 : index
-            vector.store %by_column6, %packed[%d6, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column6, %packed[%g, %d6, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d7 = arith.addi %d, %place7 : index
-            vector.store %by_column7, %packed[%d7, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column7, %packed[%g, %d7, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d8 = arith.addi %d, %place8 : index
-            vector.store %by_column8, %packed[%d8, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column8, %packed[%g, %d8, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d9 = arith.addi %d, %place9 : index
-            vector.store %by_column9, %packed[%d9, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column9, %packed[%g, %d9, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d10 = arith.addi %d, %place10 : index
-            vector.store %by_column10, %packed[%d10, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column10, %packed[%g, %d10, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d11 = arith.addi %d, %place11 : index
-            vector.store %by_column11, %packed[%d11, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column11, %packed[%g, %d11, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d12 = arith.addi %d, %place12 : index
-            vector.store %by_column12, %packed[%d12, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column12, %packed[%g, %d12, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d13 = arith.addi %d, %place13 : index
-            vector.store %by_column13, %packed[%d13, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column13, %packed[%g, %d13, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d14 = arith.addi %d, %place14 : index
-            vector.store %by_column14, %packed[%d14, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column14, %packed[%g, %d14, %h] : memref<1x288x16xi32>, vector<16xi32>
             %d15 = arith.addi %d, %place15 : index
-            vector.store %by_column15, %packed[%d15, %h] : memref<288x16xi32>, vector<16xi32>
+            vector.store %by_column15, %packed[%g, %d15, %h] : memref<1x288x16xi32>, vector<16xi32>
           }
         }
+      }
+
+      scf.for %pass_start = %c0 to %passes_end step %pass {
+        %left = arith.subi %last, %pass_start : index
+        %keys_here = arith.minui %left, %pass : index
+        %key_steps = arith.ceildivui %keys_here, %key_step : index
+        %key_end = arith.muli %key_steps, %key_step : index
+        %is_first = arith.cmpi eq, %pass_start, %c0 : index
+
+      scf.for %some_keys = %c0 to %key_end step %key_step {
+      // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
+      %some_keys_end = arith.addi %some_keys, %key_step : index
+      %touched = arith.addi %some_keys_end, %ahead : index
+      scf.for %i = %c0 to %key_step step %c1 {
+        %touched_key = arith.addi %touched, %i : index
+        %any_touched_place = arith.addi %pass_start, %touched_key : index
+        %touched_place = arith.minui %any_touched_place, %last_slot : index
+        %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
+        %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
+        %touched_row = arith.index_cast %is_touched : i32 to index
+        memref.prefetch %cache[%touched_row, %c0], read, locality<3>, data : memref<?x656xi8>
+      }
+      scf.for %k = %some_keys to %some_keys_end step %c1 {
+        %place = arith.addi %pass_start, %k : index
+        %in_block = arith.cmpi ult, %place, %key_block : index
+        %slot_place = arith.select %in_block, %place, %c0 : index
+        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+        %slot = arith.select %in_block, %slot_any, %masked : i32
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        scf.if %attended {
+          %row = arith.index_cast %slot : i32 to index
+          // One is asked for some keys before it is needed, line by line between the work.
+          %any_place_ahead = arith.addi %place, %ahead : index
+          %place_ahead = arith.minui %any_place_ahead, %last_slot : index
+          %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+          %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+          %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
+          %row_ahead = arith.index_cast %slot_or_same : i32 to index
+          scf.for %t = %c0 to %c4 step %c1 {
+            %last_line = arith.constant 655 : index
+            %quarter_bytes = arith.constant 192 : index
+            %quarter = arith.muli %t, %quarter_bytes : index
+            %line_offset0 = arith.constant 0 : index
+            %any_line0 = arith.addi %quarter, %line_offset0 : index
+            %line0 = arith.minui %any_line0, %last_line : index
+            memref.prefetch %cache[%row_ahead, %line0], read, locality<3>, data : memref<?x656xi8>
+            %line_offset64 = arith.constant 64 : index
+            %any_line64 = arith.addi %quarter, %line_offset64 : index
+            %line64 = arith.minui %any_line64, %last_line : index
+            memref.prefetch %cache[%row_ahead, %line64], read, locality<3>, data : memref<?x656xi8>
+            %line_offset128 = arith.constant 128 : index
+            %any_line128 = arith.addi %quarter, %line_offset128 : index
+            %line128 = arith.minui %any_line128, %last_line : index
+            memref.prefetch %cache[%row_ahead, %line128], read, locality<3>, data : memref<?x656xi8>
+
+            %scale_offset = arith.muli %t, %c4 : index
+            %scale_column = arith.addi %scale_at, %scale_offset : index
+            %scale_bytes = vector.load %cache[%row, %scale_column] : memref<?x656xi8>, vector<4xi8>
+            %scale_vector = vector.bitcast %scale_bytes : vector<4xi8> to vector<1xf32>
+            %stored_scale = vector.extract %scale_vector[0] : f32 from vector<1xf32>
+            // Whatever the payload of a NaN is, from here on it is the one that rounding keeps.
+            %scale_is_nan = arith.cmpf uno, %stored_scale, %stored_scale : f32
+            %tile_scale = arith.select %scale_is_nan, %nan, %stored_scale : f32
+            %tile_scale_lanes = vector.broadcast %tile_scale : f32 to vector<16xf32>
+            %tile_start = arith.muli %t, %tile : index
+            %tile_end = arith.addi %tile_start, %tile : index
+            scf.for %d = %tile_start to %tile_end step %run {
+              %decoded_offset0 = arith.constant 0 : index
+              %decoded_place0 = arith.addi %d, %decoded_offset0 : index
+              %decoded_codes0 = vector.load %cache[%row, %decoded_place0] : memref<?x656xi8>, vector<16xi8>
+              %decoded0_words = arith.extui %decoded_codes0 : vector<16xi8> to vector<16xi16>
+              %decoded0_magnitude = arith.andi %decoded0_words, %e4m3_magnitude : vector<16xi16>
+              %decoded0_placed = arith.shli %decoded0_magnitude, %e4m3_place : vector<16xi16>
+              %decoded0_sign = arith.andi %decoded0_words, %e4m3_sign : vector<16xi16>
+              %decoded0_sign_placed = arith.shli %decoded0_sign, %e4m3_sign_place : vector<16xi16>
+              %decoded0_bits = arith.ori %decoded0_placed, %decoded0_sign_placed : vector<16xi16>
+              %decoded0_half = vector.bitcast %decoded0_bits : vector<16xi16> to vector<16xf16>
+              %decoded0_small = arith.extf %decoded0_half : vector<16xf16> to vector<16xf32>
+              %decoded0_any = arith.mulf %decoded0_small, %e4m3_factor : vector<16xf32>
+              %decoded0_size = math.absf %decoded0_any : vector<16xf32>
+              %decoded0_is_nan = arith.cmpf oeq, %decoded0_size, %e4m3_nan : vector<16xf32>
+              %decoded0 = arith.select %decoded0_is_nan, %nans, %decoded0_any : vector<16xi1>, vector<16xf32>
+              %decoded_offset1 = arith.constant 16 : index
+              %decoded_place1 = arith.addi %d, %decoded_offset1 : index
+              %decoded_codes1 = vector.load %cache[%row, %decoded_place1] : memref<?x656xi8>, vector<16xi8>
+              %decoded1_words = arith.extui %decoded_codes1 : vector<16xi8> to vector<16xi16>
+              %decoded1_magnitude = arith.andi %decoded1_words, %e4m3_magnitude : vector<16xi16>
+              %decoded1_placed = arith.shli %decoded1_magnitude, %e4m3_place : vector<16xi16>
+              %decoded1_sign = arith.andi %decoded1_words, %e4m3_sign : vector<16xi16>
+              %decoded1_sign_placed = arith.shli %decoded1_sign, %e4m3_sign_place : vector<16xi16>
+              %decoded1_bits = arith.ori %decoded1_placed, %decoded1_sign_placed : vector<16xi16>
+              %decoded1_half = vector.bitcast %decoded1_bits : vector<16xi16> to vector<16xf16>
+              %decoded1_small = arith.extf %decoded1_half : vector<16xf16> to vector<16xf32>
+              %decoded1_any = arith.mulf %decoded1_small, %e4m3_factor : vector<16xf32>
+              %decoded1_size = math.absf %decoded1_any : vector<16xf32>
+              %decoded1_is_nan = arith.cmpf oeq, %decoded1_size, %e4m3_nan : vector<16xf32>
+              %decoded1 = arith.select %decoded1_is_nan, %nans, %decoded1_any : vector<16xi1>, vector<16xf32>
+
+              %scaled0 = arith.mulf %decoded0, %tile_scale_lanes : vector<16xf32>
+              %offset0 = arith.constant 0 : index
+              %d0 = arith.addi %d, %offset0 : index
+          %scaled0_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%scaled0) : (vector<16xf32>) -> vector<16xbf16>
+          %scaled0_short = vector.bitcast %scaled0_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %scaled0_short_pairs = vector.bitcast %scaled0_short : vector<16xi16> to vector<8xi32>
+          %scaled0_short_column = arith.divui %d0, %c2 : index
+          vector.store %scaled0_short_pairs, %keys[%k, %scaled0_short_column] : memref<64x304xi32>, vector<8xi32>
+
+
+              %scaled1 = arith.mulf %decoded1, %tile_scale_lanes : vector<16xf32>
+              %offset1 = arith.constant 16 : index
+              %d1 = arith.addi %d, %offset1 : index
+          %scaled1_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%scaled1) : (vector<16xf32>) -> vector<16xbf16>
+          %scaled1_short = vector.bitcast %scaled1_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %scaled1_short_pairs = vector.bitcast %scaled1_short : vector<16xi16> to vector<8xi32>
+          %scaled1_short_column = arith.divui %d1, %c2 : index
+          vector.store %scaled1_short_pairs, %keys[%k, %scaled1_short_column] : memref<64x304xi32>, vector<8xi32>
+
+
+            }
+          }
+          scf.for %d = %nope to %width step %lanes {
+            %in_rope = arith.subi %d, %nope : index
+            %rope_column = arith.addi %rope_at, %in_rope : index
+            %stored = vector.load %cache_short[%row, %rope_column] : memref<?x328xi16>, vector<16xi16>
+          %stored_pairs = vector.bitcast %stored : vector<16xi16> to vector<8xi32>
+          %stored_column = arith.divui %d, %c2 : index
+          vector.store %stored_pairs, %keys[%k, %stored_column] : memref<64x304xi32>, vector<8xi32>
+
+          }
+        } else {
+          scf.for %column = %c0 to %columns step %lanes {
+            vector.store %no_elements, %keys[%k, %column] : memref<64x304xi32>, vector<16xi32>
+          }
+        }
+      }
+      }
+
+      // Key after key is what Q.K reads; P.V reads the same column of two keys at a time.
+      scf.for %k = %c0 to %key_end step %c2 {
+        %k_next = arith.addi %k, %c1 : index
+        %pair = arith.divui %k, %c2 : index
+        scf.for %d = %c0 to %nope step %lanes {
+          %column = arith.divui %d, %c2 : index
+          %even = vector.load %keys[%k, %column] : memref<64x304xi32>, vector<8xi32>
+          %odd = vector.load %keys[%k_next, %column] : memref<64x304xi32>, vector<8xi32>
+          %both_even_short = vector.bitcast %even : vector<8xi32> to vector<16xi16>
+          %both_odd_short = vector.bitcast %odd : vector<8xi32> to vector<16xi16>
+          %both_even = arith.extui %both_even_short : vector<16xi16> to vector<16xi32>
+          %both_odd = arith.extui %both_odd_short : vector<16xi16> to vector<16xi32>
+          %both_odd_upper = arith.shli %both_odd, %sixteens : vector<16xi32>
+          %both = arith.ori %both_even, %both_odd_upper : vector<16xi32>
+          vector.store %both, %paired[%pair, %d] : memref<32x528xi32>, vector<16xi32>
+        }
+      }
+
+      scf.for %g = %c0 to %groups step %c1 {
+        %group_start = arith.muli %g, %group : index
+        %first_head = arith.minui %group_start, %last_group : index
 
         // Scores: 16 keys x 16 heads in registers, summed column by column.
         scf.for %k = %c0 to %key_end step %key_step {
@@ -477,113 +504,113 @@ stream.executable private @attend_avx512_bf16 {
           %dots:16 = scf.for %d = %c0 to %columns step %c1
               iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
             %lanes0 = arith.constant 0 : index
-            %q0 = vector.load %packed[%d, %lanes0] : memref<288x16xi32>, vector<16xi32>
-            %key0 = memref.load %keys[%k0, %d] : memref<256x304xi32>
+            %q0 = vector.load %packed[%g, %d, %lanes0] : memref<1x288x16xi32>, vector<16xi32>
+            %key0 = memref.load %keys[%k0, %d] : memref<64x304xi32>
             %key_lanes0 = vector.broadcast %key0 : i32 to vector<16xi32>
             %next0_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next0_b = vector.bitcast %key_lanes0 : vector<16xi32> to vector<32xbf16>
             %next0 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum0, %next0_a, %next0_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key1 = memref.load %keys[%k1, %d] : memref<256x304xi32>
+            %key1 = memref.load %keys[%k1, %d] : memref<64x304xi32>
             %key_lanes1 = vector.broadcast %key1 : i32 to vector<16xi32>
             %next1_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next1_b = vector.bitcast %key_lanes1 : vector<16xi32> to vector<32xbf16>
             %next1 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum1, %next1_a, %next1_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key2 = memref.load %keys[%k2, %d] : memref<256x304xi32>
+            %key2 = memref.load %keys[%k2, %d] : memref<64x304xi32>
             %key_lanes2 = vector.broadcast %key2 : i32 to vector<16xi32>
             %next2_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next2_b = vector.bitcast %key_lanes2 : vector<16xi32> to vector<32xbf16>
             %next2 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum2, %next2_a, %next2_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key3 = memref.load %keys[%k3, %d] : memref<256x304xi32>
+            %key3 = memref.load %keys[%k3, %d] : memref<64x304xi32>
             %key_lanes3 = vector.broadcast %key3 : i32 to vector<16xi32>
             %next3_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next3_b = vector.bitcast %key_lanes3 : vector<16xi32> to vector<32xbf16>
             %next3 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum3, %next3_a, %next3_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key4 = memref.load %keys[%k4, %d] : memref<256x304xi32>
+            %key4 = memref.load %keys[%k4, %d] : memref<64x304xi32>
             %key_lanes4 = vector.broadcast %key4 : i32 to vector<16xi32>
             %next4_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next4_b = vector.bitcast %key_lanes4 : vector<16xi32> to vector<32xbf16>
             %next4 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum4, %next4_a, %next4_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key5 = memref.load %keys[%k5, %d] : memref<256x304xi32>
+            %key5 = memref.load %keys[%k5, %d] : memref<64x304xi32>
             %key_lanes5 = vector.broadcast %key5 : i32 to vector<16xi32>
             %next5_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next5_b = vector.bitcast %key_lanes5 : vector<16xi32> to vector<32xbf16>
             %next5 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum5, %next5_a, %next5_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key6 = memref.load %keys[%k6, %d] : memref<256x304xi32>
+            %key6 = memref.load %keys[%k6, %d] : memref<64x304xi32>
             %key_lanes6 = vector.broadcast %key6 : i32 to vector<16xi32>
             %next6_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next6_b = vector.bitcast %key_lanes6 : vector<16xi32> to vector<32xbf16>
             %next6 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum6, %next6_a, %next6_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key7 = memref.load %keys[%k7, %d] : memref<256x304xi32>
+            %key7 = memref.load %keys[%k7, %d] : memref<64x304xi32>
             %key_lanes7 = vector.broadcast %key7 : i32 to vector<16xi32>
             %next7_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next7_b = vector.bitcast %key_lanes7 : vector<16xi32> to vector<32xbf16>
             %next7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum7, %next7_a, %next7_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key8 = memref.load %keys[%k8, %d] : memref<256x304xi32>
+            %key8 = memref.load %keys[%k8, %d] : memref<64x304xi32>
             %key_lanes8 = vector.broadcast %key8 : i32 to vector<16xi32>
             %next8_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next8_b = vector.bitcast %key_lanes8 : vector<16xi32> to vector<32xbf16>
             %next8 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum8, %next8_a, %next8_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key9 = memref.load %keys[%k9, %d] : memref<256x304xi32>
+            %key9 = memref.load %keys[%k9, %d] : memref<64x304xi32>
             %key_lanes9 = vector.broadcast %key9 : i32 to vector<16xi32>
             %next9_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next9_b = vector.bitcast %key_lanes9 : vector<16xi32> to vector<32xbf16>
             %next9 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum9, %next9_a, %next9_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key10 = memref.load %keys[%k10, %d] : memref<256x304xi32>
+            %key10 = memref.load %keys[%k10, %d] : memref<64x304xi32>
             %key_lanes10 = vector.broadcast %key10 : i32 to vector<16xi32>
             %next10_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next10_b = vector.bitcast %key_lanes10 : vector<16xi32> to vector<32xbf16>
             %next10 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum10, %next10_a, %next10_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key11 = memref.load %keys[%k11, %d] : memref<256x304xi32>
+            %key11 = memref.load %keys[%k11, %d] : memref<64x304xi32>
             %key_lanes11 = vector.broadcast %key11 : i32 to vector<16xi32>
             %next11_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next11_b = vector.bitcast %key_lanes11 : vector<16xi32> to vector<32xbf16>
             %next11 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum11, %next11_a, %next11_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key12 = memref.load %keys[%k12, %d] : memref<256x304xi32>
+            %key12 = memref.load %keys[%k12, %d] : memref<64x304xi32>
             %key_lanes12 = vector.broadcast %key12 : i32 to vector<16xi32>
             %next12_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next12_b = vector.bitcast %key_lanes12 : vector<16xi32> to vector<32xbf16>
             %next12 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum12, %next12_a, %next12_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key13 = memref.load %keys[%k13, %d] : memref<256x304xi32>
+            %key13 = memref.load %keys[%k13, %d] : memref<64x304xi32>
             %key_lanes13 = vector.broadcast %key13 : i32 to vector<16xi32>
             %next13_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next13_b = vector.bitcast %key_lanes13 : vector<16xi32> to vector<32xbf16>
             %next13 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum13, %next13_a, %next13_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key14 = memref.load %keys[%k14, %d] : memref<256x304xi32>
+            %key14 = memref.load %keys[%k14, %d] : memref<64x304xi32>
             %key_lanes14 = vector.broadcast %key14 : i32 to vector<16xi32>
             %next14_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next14_b = vector.bitcast %key_lanes14 : vector<16xi32> to vector<32xbf16>
             %next14 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum14, %next14_a, %next14_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %key15 = memref.load %keys[%k15, %d] : memref<256x304xi32>
+            %key15 = memref.load %keys[%k15, %d] : memref<64x304xi32>
             %key_lanes15 = vector.broadcast %key15 : i32 to vector<16xi32>
             %next15_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next15_b = vector.bitcast %key_lanes15 : vector<16xi32> to vector<32xbf16>
@@ -592,165 +619,209 @@ stream.executable private @attend_avx512_bf16 {
 
             scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
           }
-          %in_block0 = arith.cmpi ult, %k0, %key_block : index
-          %slot_place0 = arith.select %in_block0, %k0, %c0 : index
+          %place_in_block0 = arith.addi %pass_start, %k0 : index
+          %in_block0 = arith.cmpi ult, %place_in_block0, %key_block : index
+          %slot_place0 = arith.select %in_block0, %place_in_block0, %c0 : index
           %slot0 = memref.load %slots[%item, %slot_place0] : memref<?x256xi32>
           %is_key0 = arith.cmpi sge, %slot0, %zero_i32 : i32
           %attended0 = arith.andi %in_block0, %is_key0 : i1
           %scaled0_0 = arith.mulf %dots#0, %score_factor_lanes : vector<16xf32>
           %score0_0 = arith.select %attended0, %scaled0_0, %minus_infinities : vector<16xf32>
           %score_lanes0_0 = arith.constant 0 : index
-          vector.store %score0_0, %scores[%k0, %score_lanes0_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block1 = arith.cmpi ult, %k1, %key_block : index
-          %slot_place1 = arith.select %in_block1, %k1, %c0 : index
+          vector.store %score0_0, %scores[%k0, %score_lanes0_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block1 = arith.addi %pass_start, %k1 : index
+          %in_block1 = arith.cmpi ult, %place_in_block1, %key_block : index
+          %slot_place1 = arith.select %in_block1, %place_in_block1, %c0 : index
           %slot1 = memref.load %slots[%item, %slot_place1] : memref<?x256xi32>
           %is_key1 = arith.cmpi sge, %slot1, %zero_i32 : i32
           %attended1 = arith.andi %in_block1, %is_key1 : i1
           %scaled1_0 = arith.mulf %dots#1, %score_factor_lanes : vector<16xf32>
           %score1_0 = arith.select %attended1, %scaled1_0, %minus_infinities : vector<16xf32>
           %score_lanes1_0 = arith.constant 0 : index
-          vector.store %score1_0, %scores[%k1, %score_lanes1_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block2 = arith.cmpi ult, %k2, %key_block : index
-          %slot_place2 = arith.select %in_block2, %k2, %c0 : index
+          vector.store %score1_0, %scores[%k1, %score_lanes1_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block2 = arith.addi %pass_start, %k2 : index
+          %in_block2 = arith.cmpi ult, %place_in_block2, %key_block : index
+          %slot_place2 = arith.select %in_block2, %place_in_block2, %c0 : index
           %slot2 = memref.load %slots[%item, %slot_place2] : memref<?x256xi32>
           %is_key2 = arith.cmpi sge, %slot2, %zero_i32 : i32
           %attended2 = arith.andi %in_block2, %is_key2 : i1
           %scaled2_0 = arith.mulf %dots#2, %score_factor_lanes : vector<16xf32>
           %score2_0 = arith.select %attended2, %scaled2_0, %minus_infinities : vector<16xf32>
           %score_lanes2_0 = arith.constant 0 : index
-          vector.store %score2_0, %scores[%k2, %score_lanes2_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block3 = arith.cmpi ult, %k3, %key_block : index
-          %slot_place3 = arith.select %in_block3, %k3, %c0 : index
+          vector.store %score2_0, %scores[%k2, %score_lanes2_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block3 = arith.addi %pass_start, %k3 : index
+          %in_block3 = arith.cmpi ult, %place_in_block3, %key_block : index
+          %slot_place3 = arith.select %in_block3, %place_in_block3, %c0 : index
           %slot3 = memref.load %slots[%item, %slot_place3] : memref<?x256xi32>
           %is_key3 = arith.cmpi sge, %slot3, %zero_i32 : i32
           %attended3 = arith.andi %in_block3, %is_key3 : i1
           %scaled3_0 = arith.mulf %dots#3, %score_factor_lanes : vector<16xf32>
           %score3_0 = arith.select %attended3, %scaled3_0, %minus_infinities : vector<16xf32>
           %score_lanes3_0 = arith.constant 0 : index
-          vector.store %score3_0, %scores[%k3, %score_lanes3_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block4 = arith.cmpi ult, %k4, %key_block : index
-          %slot_place4 = arith.select %in_block4, %k4, %c0 : index
+          vector.store %score3_0, %scores[%k3, %score_lanes3_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block4 = arith.addi %pass_start, %k4 : index
+          %in_block4 = arith.cmpi ult, %place_in_block4, %key_block : index
+          %slot_place4 = arith.select %in_block4, %place_in_block4, %c0 : index
           %slot4 = memref.load %slots[%item, %slot_place4] : memref<?x256xi32>
           %is_key4 = arith.cmpi sge, %slot4, %zero_i32 : i32
           %attended4 = arith.andi %in_block4, %is_key4 : i1
           %scaled4_0 = arith.mulf %dots#4, %score_factor_lanes : vector<16xf32>
           %score4_0 = arith.select %attended4, %scaled4_0, %minus_infinities : vector<16xf32>
           %score_lanes4_0 = arith.constant 0 : index
-          vector.store %score4_0, %scores[%k4, %score_lanes4_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block5 = arith.cmpi ult, %k5, %key_block : index
-          %slot_place5 = arith.select %in_block5, %k5, %c0 : index
+          vector.store %score4_0, %scores[%k4, %score_lanes4_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block5 = arith.addi %pass_start, %k5 : index
+          %in_block5 = arith.cmpi ult, %place_in_block5, %key_block : index
+          %slot_place5 = arith.select %in_block5, %place_in_block5, %c0 : index
           %slot5 = memref.load %slots[%item, %slot_place5] : memref<?x256xi32>
           %is_key5 = arith.cmpi sge, %slot5, %zero_i32 : i32
           %attended5 = arith.andi %in_block5, %is_key5 : i1
           %scaled5_0 = arith.mulf %dots#5, %score_factor_lanes : vector<16xf32>
           %score5_0 = arith.select %attended5, %scaled5_0, %minus_infinities : vector<16xf32>
           %score_lanes5_0 = arith.constant 0 : index
-          vector.store %score5_0, %scores[%k5, %score_lanes5_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block6 = arith.cmpi ult, %k6, %key_block : index
-          %slot_place6 = arith.select %in_block6, %k6, %c0 : index
+          vector.store %score5_0, %scores[%k5, %score_lanes5_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block6 = arith.addi %pass_start, %k6 : index
+          %in_block6 = arith.cmpi ult, %place_in_block6, %key_block : index
+          %slot_place6 = arith.select %in_block6, %place_in_block6, %c0 : index
           %slot6 = memref.load %slots[%item, %slot_place6] : memref<?x256xi32>
           %is_key6 = arith.cmpi sge, %slot6, %zero_i32 : i32
           %attended6 = arith.andi %in_block6, %is_key6 : i1
           %scaled6_0 = arith.mulf %dots#6, %score_factor_lanes : vector<16xf32>
           %score6_0 = arith.select %attended6, %scaled6_0, %minus_infinities : vector<16xf32>
           %score_lanes6_0 = arith.constant 0 : index
-          vector.store %score6_0, %scores[%k6, %score_lanes6_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block7 = arith.cmpi ult, %k7, %key_block : index
-          %slot_place7 = arith.select %in_block7, %k7, %c0 : index
+          vector.store %score6_0, %scores[%k6, %score_lanes6_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block7 = arith.addi %pass_start, %k7 : index
+          %in_block7 = arith.cmpi ult, %place_in_block7, %key_block : index
+          %slot_place7 = arith.select %in_block7, %place_in_block7, %c0 : index
           %slot7 = memref.load %slots[%item, %slot_place7] : memref<?x256xi32>
           %is_key7 = arith.cmpi sge, %slot7, %zero_i32 : i32
           %attended7 = arith.andi %in_block7, %is_key7 : i1
           %scaled7_0 = arith.mulf %dots#7, %score_factor_lanes : vector<16xf32>
           %score7_0 = arith.select %attended7, %scaled7_0, %minus_infinities : vector<16xf32>
           %score_lanes7_0 = arith.constant 0 : index
-          vector.store %score7_0, %scores[%k7, %score_lanes7_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block8 = arith.cmpi ult, %k8, %key_block : index
-          %slot_place8 = arith.select %in_block8, %k8, %c0 : index
+          vector.store %score7_0, %scores[%k7, %score_lanes7_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block8 = arith.addi %pass_start, %k8 : index
+          %in_block8 = arith.cmpi ult, %place_in_block8, %key_block : index
+          %slot_place8 = arith.select %in_block8, %place_in_block8, %c0 : index
           %slot8 = memref.load %slots[%item, %slot_place8] : memref<?x256xi32>
           %is_key8 = arith.cmpi sge, %slot8, %zero_i32 : i32
           %attended8 = arith.andi %in_block8, %is_key8 : i1
           %scaled8_0 = arith.mulf %dots#8, %score_factor_lanes : vector<16xf32>
           %score8_0 = arith.select %attended8, %scaled8_0, %minus_infinities : vector<16xf32>
           %score_lanes8_0 = arith.constant 0 : index
-          vector.store %score8_0, %scores[%k8, %score_lanes8_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block9 = arith.cmpi ult, %k9, %key_block : index
-          %slot_place9 = arith.select %in_block9, %k9, %c0 : index
+          vector.store %score8_0, %scores[%k8, %score_lanes8_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block9 = arith.addi %pass_start, %k9 : index
+          %in_block9 = arith.cmpi ult, %place_in_block9, %key_block : index
+          %slot_place9 = arith.select %in_block9, %place_in_block9, %c0 : index
           %slot9 = memref.load %slots[%item, %slot_place9] : memref<?x256xi32>
           %is_key9 = arith.cmpi sge, %slot9, %zero_i32 : i32
           %attended9 = arith.andi %in_block9, %is_key9 : i1
           %scaled9_0 = arith.mulf %dots#9, %score_factor_lanes : vector<16xf32>
           %score9_0 = arith.select %attended9, %scaled9_0, %minus_infinities : vector<16xf32>
           %score_lanes9_0 = arith.constant 0 : index
-          vector.store %score9_0, %scores[%k9, %score_lanes9_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block10 = arith.cmpi ult, %k10, %key_block : index
-          %slot_place10 = arith.select %in_block10, %k10, %c0 : index
+          vector.store %score9_0, %scores[%k9, %score_lanes9_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block10 = arith.addi %pass_start, %k10 : index
+          %in_block10 = arith.cmpi ult, %place_in_block10, %key_block : index
+          %slot_place10 = arith.select %in_block10, %place_in_block10, %c0 : index
           %slot10 = memref.load %slots[%item, %slot_place10] : memref<?x256xi32>
           %is_key10 = arith.cmpi sge, %slot10, %zero_i32 : i32
           %attended10 = arith.andi %in_block10, %is_key10 : i1
           %scaled10_0 = arith.mulf %dots#10, %score_factor_lanes : vector<16xf32>
           %score10_0 = arith.select %attended10, %scaled10_0, %minus_infinities : vector<16xf32>
           %score_lanes10_0 = arith.constant 0 : index
-          vector.store %score10_0, %scores[%k10, %score_lanes10_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block11 = arith.cmpi ult, %k11, %key_block : index
-          %slot_place11 = arith.select %in_block11, %k11, %c0 : index
+          vector.store %score10_0, %scores[%k10, %score_lanes10_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block11 = arith.addi %pass_start, %k11 : index
+          %in_block11 = arith.cmpi ult, %place_in_block11, %key_block : index
+          %slot_place11 = arith.select %in_block11, %place_in_block11, %c0 : index
           %slot11 = memref.load %slots[%item, %slot_place11] : memref<?x256xi32>
           %is_key11 = arith.cmpi sge, %slot11, %zero_i32 : i32
           %attended11 = arith.andi %in_block11, %is_key11 : i1
           %scaled11_0 = arith.mulf %dots#11, %score_factor_lanes : vector<16xf32>
           %score11_0 = arith.select %attended11, %scaled11_0, %minus_infinities : vector<16xf32>
           %score_lanes11_0 = arith.constant 0 : index
-          vector.store %score11_0, %scores[%k11, %score_lanes11_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block12 = arith.cmpi ult, %k12, %key_block : index
-          %slot_place12 = arith.select %in_block12, %k12, %c0 : index
+          vector.store %score11_0, %scores[%k11, %score_lanes11_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block12 = arith.addi %pass_start, %k12 : index
+          %in_block12 = arith.cmpi ult, %place_in_block12, %key_block : index
+          %slot_place12 = arith.select %in_block12, %place_in_block12, %c0 : index
           %slot12 = memref.load %slots[%item, %slot_place12] : memref<?x256xi32>
           %is_key12 = arith.cmpi sge, %slot12, %zero_i32 : i32
           %attended12 = arith.andi %in_block12, %is_key12 : i1
           %scaled12_0 = arith.mulf %dots#12, %score_factor_lanes : vector<16xf32>
           %score12_0 = arith.select %attended12, %scaled12_0, %minus_infinities : vector<16xf32>
           %score_lanes12_0 = arith.constant 0 : index
-          vector.store %score12_0, %scores[%k12, %score_lanes12_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block13 = arith.cmpi ult, %k13, %key_block : index
-          %slot_place13 = arith.select %in_block13, %k13, %c0 : index
+          vector.store %score12_0, %scores[%k12, %score_lanes12_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block13 = arith.addi %pass_start, %k13 : index
+          %in_block13 = arith.cmpi ult, %place_in_block13, %key_block : index
+          %slot_place13 = arith.select %in_block13, %place_in_block13, %c0 : index
           %slot13 = memref.load %slots[%item, %slot_place13] : memref<?x256xi32>
           %is_key13 = arith.cmpi sge, %slot13, %zero_i32 : i32
           %attended13 = arith.andi %in_block13, %is_key13 : i1
           %scaled13_0 = arith.mulf %dots#13, %score_factor_lanes : vector<16xf32>
           %score13_0 = arith.select %attended13, %scaled13_0, %minus_infinities : vector<16xf32>
           %score_lanes13_0 = arith.constant 0 : index
-          vector.store %score13_0, %scores[%k13, %score_lanes13_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block14 = arith.cmpi ult, %k14, %key_block : index
-          %slot_place14 = arith.select %in_block14, %k14, %c0 : index
+          vector.store %score13_0, %scores[%k13, %score_lanes13_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block14 = arith.addi %pass_start, %k14 : index
+          %in_block14 = arith.cmpi ult, %place_in_block14, %key_block : index
+          %slot_place14 = arith.select %in_block14, %place_in_block14, %c0 : index
           %slot14 = memref.load %slots[%item, %slot_place14] : memref<?x256xi32>
           %is_key14 = arith.cmpi sge, %slot14, %zero_i32 : i32
           %attended14 = arith.andi %in_block14, %is_key14 : i1
           %scaled14_0 = arith.mulf %dots#14, %score_factor_lanes : vector<16xf32>
           %score14_0 = arith.select %attended14, %scaled14_0, %minus_infinities : vector<16xf32>
           %score_lanes14_0 = arith.constant 0 : index
-          vector.store %score14_0, %scores[%k14, %score_lanes14_0] : memref<256x16xf32>, vector<16xf32>
-          %in_block15 = arith.cmpi ult, %k15, %key_block : index
-          %slot_place15 = arith.select %in_block15, %k15, %c0 : index
+          vector.store %score14_0, %scores[%k14, %score_lanes14_0] : memref<64x16xf32>, vector<16xf32>
+          %place_in_block15 = arith.addi %pass_start, %k15 : index
+          %in_block15 = arith.cmpi ult, %place_in_block15, %key_block : index
+          %slot_place15 = arith.select %in_block15, %place_in_block15, %c0 : index
           %slot15 = memref.load %slots[%item, %slot_place15] : memref<?x256xi32>
           %is_key15 = arith.cmpi sge, %slot15, %zero_i32 : i32
           %attended15 = arith.andi %in_block15, %is_key15 : i1
           %scaled15_0 = arith.mulf %dots#15, %score_factor_lanes : vector<16xf32>
           %score15_0 = arith.select %attended15, %scaled15_0, %minus_infinities : vector<16xf32>
           %score_lanes15_0 = arith.constant 0 : index
-          vector.store %score15_0, %scores[%k15, %score_lanes15_0] : memref<256x16xf32>, vector<16xf32>
+          vector.store %score15_0, %scores[%k15, %score_lanes15_0] : memref<64x16xf32>, vector<16xf32>
         }
 
-        // Softmax over the block; the weights are rounded, their sum is of the float32 ones.
+        // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
         scf.for %v = %c0 to %group step %lanes {
-          %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %minus_infinities) -> (vector<16xf32>) {
-            %score = vector.load %scores[%k, %v] : memref<256x16xf32>, vector<16xf32>
+          %head = arith.addi %first_head, %v : index
+          %old_maximum = vector.load %maxima[%item, %head] : memref<?x16xf32>, vector<16xf32>
+          %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %old_maximum) -> (vector<16xf32>) {
+            %score = vector.load %scores[%k, %v] : memref<64x16xf32>, vector<16xf32>
             %larger = arith.maximumf %so_far, %score : vector<16xf32>
             scf.yield %larger : vector<16xf32>
           }
           %reference_magnitude = math.absf %maximum : vector<16xf32>
           %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinities : vector<16xf32>
           %reference = arith.select %reference_is_infinite, %zeros, %maximum : vector<16xi1>, vector<16xf32>
-          %total = scf.for %k = %c0 to %key_end step %c2 iter_args(%so_far0 = %zeros) -> (vector<16xf32>) {
+          %old_below = arith.subf %old_maximum, %reference : vector<16xf32>
+          %factor_above = arith.maximumf %old_below, %least_power : vector<16xf32>
+          %factor_inside = arith.minimumf %factor_above, %largest_power : vector<16xf32>
+          %factor_shifted = arith.addf %factor_inside, %rounder : vector<16xf32>
+          %factor_whole = arith.subf %factor_shifted, %rounder : vector<16xf32>
+          %factor_rest = arith.subf %factor_inside, %factor_whole : vector<16xf32>
+          %factor_5 = math.fma %exp2_6, %factor_rest, %exp2_5 : vector<16xf32>
+          %factor_4 = math.fma %factor_5, %factor_rest, %exp2_4 : vector<16xf32>
+          %factor_3 = math.fma %factor_4, %factor_rest, %exp2_3 : vector<16xf32>
+          %factor_2 = math.fma %factor_3, %factor_rest, %exp2_2 : vector<16xf32>
+          %factor_1 = math.fma %factor_2, %factor_rest, %exp2_1 : vector<16xf32>
+          %factor_0 = math.fma %factor_1, %factor_rest, %exp2_0 : vector<16xf32>
+          %factor_whole_bits = vector.bitcast %factor_shifted : vector<16xf32> to vector<16xi32>
+          %factor_exponent = arith.shli %factor_whole_bits, %mantissa_bits : vector<16xi32>
+          %factor_bits = vector.bitcast %factor_0 : vector<16xf32> to vector<16xi32>
+          %factor_scaled_bits = arith.addi %factor_bits, %factor_exponent : vector<16xi32>
+          %factor_power = vector.bitcast %factor_scaled_bits : vector<16xi32> to vector<16xf32>
+          %factor_is_small = arith.cmpf olt, %old_below, %least_power : vector<16xf32>
+          %factor_or_zero = arith.select %factor_is_small, %zeros, %factor_power : vector<16xi1>, vector<16xf32>
+          %factor_is_large = arith.cmpf ogt, %old_below, %largest_power : vector<16xf32>
+          %factor_or_infinity = arith.select %factor_is_large, %infinities, %factor_or_zero : vector<16xi1>, vector<16xf32>
+          %factor_is_nan = arith.cmpf uno, %old_below, %old_below : vector<16xf32>
+          %factor = arith.select %factor_is_nan, %old_below, %factor_or_infinity : vector<16xi1>, vector<16xf32>
+          vector.store %factor, %factors[%v] : memref<16xf32>, vector<16xf32>
+          %total_before = vector.load %totals[%item, %head] : memref<?x16xf32>, vector<16xf32>
+          %old_total = arith.mulf %total_before, %factor : vector<16xf32>
+          %total = scf.for %k = %c0 to %key_end step %c2 iter_args(%so_far0 = %old_total) -> (vector<16xf32>) {
             %k0 = arith.addi %k, %c0 : index
-            %score0 = vector.load %scores[%k0, %v] : memref<256x16xf32>, vector<16xf32>
+            %score0 = vector.load %scores[%k0, %v] : memref<64x16xf32>, vector<16xf32>
             %below0 = arith.subf %score0, %reference : vector<16xf32>
           %weight0_above = arith.maximumf %below0, %least_power : vector<16xf32>
           %weight0_inside = arith.minimumf %weight0_above, %largest_power : vector<16xf32>
@@ -776,7 +847,7 @@ stream.executable private @attend_avx512_bf16 {
           %weight0 = arith.select %weight0_is_nan, %below0, %weight0_or_infinity : vector<16xi1>, vector<16xf32>
             %so_far1 = arith.addf %so_far0, %weight0 : vector<16xf32>
             %k1 = arith.addi %k, %c1 : index
-            %score1 = vector.load %scores[%k1, %v] : memref<256x16xf32>, vector<16xf32>
+            %score1 = vector.load %scores[%k1, %v] : memref<64x16xf32>, vector<16xf32>
             %below1 = arith.subf %score1, %reference : vector<16xf32>
           %weight1_above = arith.maximumf %below1, %least_power : vector<16xf32>
           %weight1_inside = arith.minimumf %weight1_above, %largest_power : vector<16xf32>
@@ -812,10 +883,9 @@ stream.executable private @attend_avx512_bf16 {
           %weight_pair_odd_upper = arith.shli %weight_pair_odd, %sixteens : vector<16xi32>
           %weight_pair = arith.ori %weight_pair_even, %weight_pair_odd_upper : vector<16xi32>
             %pair = arith.divui %k, %c2 : index
-            vector.store %weight_pair, %weights[%pair, %v] : memref<128x16xi32>, vector<16xi32>
+            vector.store %weight_pair, %weights[%pair, %v] : memref<32x16xi32>, vector<16xi32>
             scf.yield %so_far2 : vector<16xf32>
           }
-          %head = arith.addi %first_head, %v : index
           vector.store %maximum, %maxima[%item, %head] : memref<?x16xf32>, vector<16xf32>
           vector.store %total, %totals[%item, %head] : memref<?x16xf32>, vector<16xf32>
         }
@@ -845,9 +915,9 @@ stream.executable private @attend_avx512_bf16 {
           %head7 = arith.addi %first_head, %h7 : index
           %sums0:16 = scf.for %k = %c0 to %terms step %c1
               iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
-            %value0 = vector.load %paired[%k, %d0] : memref<128x528xi32>, vector<16xi32>
-            %value1 = vector.load %paired[%k, %d1] : memref<128x528xi32>, vector<16xi32>
-            %weight0 = memref.load %weights[%k, %h0] : memref<128x16xi32>
+            %value0 = vector.load %paired[%k, %d0] : memref<32x528xi32>, vector<16xi32>
+            %value1 = vector.load %paired[%k, %d1] : memref<32x528xi32>, vector<16xi32>
+            %weight0 = memref.load %weights[%k, %h0] : memref<32x16xi32>
             %weight_lanes0 = vector.broadcast %weight0 : i32 to vector<16xi32>
             %next0_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next0_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
@@ -859,7 +929,7 @@ stream.executable private @attend_avx512_bf16 {
             %next1 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum1, %next1_a, %next1_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight1 = memref.load %weights[%k, %h1] : memref<128x16xi32>
+            %weight1 = memref.load %weights[%k, %h1] : memref<32x16xi32>
             %weight_lanes1 = vector.broadcast %weight1 : i32 to vector<16xi32>
             %next2_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next2_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
@@ -871,7 +941,7 @@ stream.executable private @attend_avx512_bf16 {
             %next3 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum3, %next3_a, %next3_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight2 = memref.load %weights[%k, %h2] : memref<128x16xi32>
+            %weight2 = memref.load %weights[%k, %h2] : memref<32x16xi32>
             %weight_lanes2 = vector.broadcast %weight2 : i32 to vector<16xi32>
             %next4_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next4_b = vector.bitcast %weight_lanes2 : vector<16xi32> to vector<32xbf16>
@@ -883,7 +953,7 @@ stream.executable private @attend_avx512_bf16 {
             %next5 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum5, %next5_a, %next5_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight3 = memref.load %weights[%k, %h3] : memref<128x16xi32>
+            %weight3 = memref.load %weights[%k, %h3] : memref<32x16xi32>
             %weight_lanes3 = vector.broadcast %weight3 : i32 to vector<16xi32>
             %next6_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next6_b = vector.bitcast %weight_lanes3 : vector<16xi32> to vector<32xbf16>
@@ -895,7 +965,7 @@ stream.executable private @attend_avx512_bf16 {
             %next7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum7, %next7_a, %next7_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight4 = memref.load %weights[%k, %h4] : memref<128x16xi32>
+            %weight4 = memref.load %weights[%k, %h4] : memref<32x16xi32>
             %weight_lanes4 = vector.broadcast %weight4 : i32 to vector<16xi32>
             %next8_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next8_b = vector.bitcast %weight_lanes4 : vector<16xi32> to vector<32xbf16>
@@ -907,7 +977,7 @@ stream.executable private @attend_avx512_bf16 {
             %next9 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum9, %next9_a, %next9_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight5 = memref.load %weights[%k, %h5] : memref<128x16xi32>
+            %weight5 = memref.load %weights[%k, %h5] : memref<32x16xi32>
             %weight_lanes5 = vector.broadcast %weight5 : i32 to vector<16xi32>
             %next10_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next10_b = vector.bitcast %weight_lanes5 : vector<16xi32> to vector<32xbf16>
@@ -919,7 +989,7 @@ stream.executable private @attend_avx512_bf16 {
             %next11 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum11, %next11_a, %next11_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight6 = memref.load %weights[%k, %h6] : memref<128x16xi32>
+            %weight6 = memref.load %weights[%k, %h6] : memref<32x16xi32>
             %weight_lanes6 = vector.broadcast %weight6 : i32 to vector<16xi32>
             %next12_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next12_b = vector.bitcast %weight_lanes6 : vector<16xi32> to vector<32xbf16>
@@ -931,7 +1001,7 @@ stream.executable private @attend_avx512_bf16 {
             %next13 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum13, %next13_a, %next13_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight7 = memref.load %weights[%k, %h7] : memref<128x16xi32>
+            %weight7 = memref.load %weights[%k, %h7] : memref<32x16xi32>
             %weight_lanes7 = vector.broadcast %weight7 : i32 to vector<16xi32>
             %next14_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next14_b = vector.bitcast %weight_lanes7 : vector<16xi32> to vector<32xbf16>
@@ -945,38 +1015,86 @@ stream.executable private @attend_avx512_bf16 {
 
             scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
           }
-            vector.store %sums0#0, %values[%item, %head0, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#1, %values[%item, %head0, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#2, %values[%item, %head1, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#3, %values[%item, %head1, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#4, %values[%item, %head2, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#5, %values[%item, %head2, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#6, %values[%item, %head3, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#7, %values[%item, %head3, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#8, %values[%item, %head4, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#9, %values[%item, %head4, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#10, %values[%item, %head5, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#11, %values[%item, %head5, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#12, %values[%item, %head6, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#13, %values[%item, %head6, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#14, %values[%item, %head7, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums0#15, %values[%item, %head7, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
+            %factor0 = memref.load %factors[%h0] : memref<16xf32>
+            %factor_lanes0 = vector.broadcast %factor0 : f32 to vector<16xf32>
+            %so_far0_0_before = vector.load %values[%item, %head0, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far0_0_kept = arith.select %is_first, %zeros, %so_far0_0_before : vector<16xf32>
+            %so_far0_0 = math.fma %so_far0_0_kept, %factor_lanes0, %sums0#0 : vector<16xf32>
+            vector.store %so_far0_0, %values[%item, %head0, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far0_1_before = vector.load %values[%item, %head0, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far0_1_kept = arith.select %is_first, %zeros, %so_far0_1_before : vector<16xf32>
+            %so_far0_1 = math.fma %so_far0_1_kept, %factor_lanes0, %sums0#1 : vector<16xf32>
+            vector.store %so_far0_1, %values[%item, %head0, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor1 = memref.load %factors[%h1] : memref<16xf32>
+            %factor_lanes1 = vector.broadcast %factor1 : f32 to vector<16xf32>
+            %so_far1_0_before = vector.load %values[%item, %head1, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far1_0_kept = arith.select %is_first, %zeros, %so_far1_0_before : vector<16xf32>
+            %so_far1_0 = math.fma %so_far1_0_kept, %factor_lanes1, %sums0#2 : vector<16xf32>
+            vector.store %so_far1_0, %values[%item, %head1, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far1_1_before = vector.load %values[%item, %head1, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far1_1_kept = arith.select %is_first, %zeros, %so_far1_1_before : vector<16xf32>
+            %so_far1_1 = math.fma %so_far1_1_kept, %factor_lanes1, %sums0#3 : vector<16xf32>
+            vector.store %so_far1_1, %values[%item, %head1, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor2 = memref.load %factors[%h2] : memref<16xf32>
+            %factor_lanes2 = vector.broadcast %factor2 : f32 to vector<16xf32>
+            %so_far2_0_before = vector.load %values[%item, %head2, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far2_0_kept = arith.select %is_first, %zeros, %so_far2_0_before : vector<16xf32>
+            %so_far2_0 = math.fma %so_far2_0_kept, %factor_lanes2, %sums0#4 : vector<16xf32>
+            vector.store %so_far2_0, %values[%item, %head2, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far2_1_before = vector.load %values[%item, %head2, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far2_1_kept = arith.select %is_first, %zeros, %so_far2_1_before : vector<16xf32>
+            %so_far2_1 = math.fma %so_far2_1_kept, %factor_lanes2, %sums0#5 : vector<16xf32>
+            vector.store %so_far2_1, %values[%item, %head2, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor3 = memref.load %factors[%h3] : memref<16xf32>
+            %factor_lanes3 = vector.broadcast %factor3 : f32 to vector<16xf32>
+            %so_far3_0_before = vector.load %values[%item, %head3, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far3_0_kept = arith.select %is_first, %zeros, %so_far3_0_before : vector<16xf32>
+            %so_far3_0 = math.fma %so_far3_0_kept, %factor_lanes3, %sums0#6 : vector<16xf32>
+            vector.store %so_far3_0, %values[%item, %head3, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far3_1_before = vector.load %values[%item, %head3, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far3_1_kept = arith.select %is_first, %zeros, %so_far3_1_before : vector<16xf32>
+            %so_far3_1 = math.fma %so_far3_1_kept, %factor_lanes3, %sums0#7 : vector<16xf32>
+            vector.store %so_far3_1, %values[%item, %head3, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor4 = memref.load %factors[%h4] : memref<16xf32>
+            %factor_lanes4 = vector.broadcast %factor4 : f32 to vector<16xf32>
+            %so_far4_0_before = vector.load %values[%item, %head4, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far4_0_kept = arith.select %is_first, %zeros, %so_far4_0_before : vector<16xf32>
+            %so_far4_0 = math.fma %so_far4_0_kept, %factor_lanes4, %sums0#8 : vector<16xf32>
+            vector.store %so_far4_0, %values[%item, %head4, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far4_1_before = vector.load %values[%item, %head4, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far4_1_kept = arith.select %is_first, %zeros, %so_far4_1_before : vector<16xf32>
+            %so_far4_1 = math.fma %so_far4_1_kept, %factor_lanes4, %sums0#9 : vector<16xf32>
+            vector.store %so_far4_1, %values[%item, %head4, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor5 = memref.load %factors[%h5] : memref<16xf32>
+            %factor_lanes5 = vector.broadcast %factor5 : f32 to vector<16xf32>
+            %so_far5_0_before = vector.load %values[%item, %head5, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far5_0_kept = arith.select %is_first, %zeros, %so_far5_0_before : vector<16xf32>
+            %so_far5_0 = math.fma %so_far5_0_kept, %factor_lanes5, %sums0#10 : vector<16xf32>
+            vector.store %so_far5_0, %values[%item, %head5, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far5_1_before = vector.load %values[%item, %head5, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far5_1_kept = arith.select %is_first, %zeros, %so_far5_1_before : vector<16xf32>
+            %so_far5_1 = math.fma %so_far5_1_kept, %factor_lanes5, %sums0#11 : vector<16xf32>
+            vector.store %so_far5_1, %values[%item, %head5, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor6 = memref.load %factors[%h6] : memref<16xf32>
+            %factor_lanes6 = vector.broadcast %factor6 : f32 to vector<16xf32>
+            %so_far6_0_before = vector.load %values[%item, %head6, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far6_0_kept = arith.select %is_first, %zeros, %so_far6_0_before : vector<16xf32>
+            %so_far6_0 = math.fma %so_far6_0_kept, %factor_lanes6, %sums0#12 : vector<16xf32>
+            vector.store %so_far6_0, %values[%item, %head6, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far6_1_before = vector.load %values[%item, %head6, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far6_1_kept = arith.select %is_first, %zeros, %so_far6_1_before : vector<16xf32>
+            %so_far6_1 = math.fma %so_far6_1_kept, %factor_lanes6, %sums0#13 : vector<16xf32>
+            vector.store %so_far6_1, %values[%item, %head6, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor7 = memref.load %factors[%h7] : memref<16xf32>
+            %factor_lanes7 = vector.broadcast %factor7 : f32 to vector<16xf32>
+            %so_far7_0_before = vector.load %values[%item, %head7, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far7_0_kept = arith.select %is_first, %zeros, %so_far7_0_before : vector<16xf32>
+            %so_far7_0 = math.fma %so_far7_0_kept, %factor_lanes7, %sums0#14 : vector<16xf32>
+            vector.store %so_far7_0, %values[%item, %head7, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far7_1_before = vector.load %values[%item, %head7, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far7_1_kept = arith.select %is_first, %zeros, %so_far7_1_before : vector<16xf32>
+            %so_far7_1 = math.fma %so_far7_1_kept, %factor_lanes7, %sums0#15 : vector<16xf32>
+            vector.store %so_far7_1, %values[%item, %head7, %d1] : memref<?x16x512xf32>, vector<16xf32>
           %h8 = arith.constant 8 : index
           %head8 = arith.addi %first_head, %h8 : index
           %h9 = arith.constant 9 : index
@@ -995,9 +1113,9 @@ stream.executable private @attend_avx512_bf16 {
           %head15 = arith.addi %first_head, %h15 : index
           %sums1:16 = scf.for %k = %c0 to %terms step %c1
               iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
-            %value0 = vector.load %paired[%k, %d0] : memref<128x528xi32>, vector<16xi32>
-            %value1 = vector.load %paired[%k, %d1] : memref<128x528xi32>, vector<16xi32>
-            %weight8 = memref.load %weights[%k, %h8] : memref<128x16xi32>
+            %value0 = vector.load %paired[%k, %d0] : memref<32x528xi32>, vector<16xi32>
+            %value1 = vector.load %paired[%k, %d1] : memref<32x528xi32>, vector<16xi32>
+            %weight8 = memref.load %weights[%k, %h8] : memref<32x16xi32>
             %weight_lanes8 = vector.broadcast %weight8 : i32 to vector<16xi32>
             %next0_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next0_b = vector.bitcast %weight_lanes8 : vector<16xi32> to vector<32xbf16>
@@ -1009,7 +1127,7 @@ stream.executable private @attend_avx512_bf16 {
             %next1 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum1, %next1_a, %next1_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight9 = memref.load %weights[%k, %h9] : memref<128x16xi32>
+            %weight9 = memref.load %weights[%k, %h9] : memref<32x16xi32>
             %weight_lanes9 = vector.broadcast %weight9 : i32 to vector<16xi32>
             %next2_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next2_b = vector.bitcast %weight_lanes9 : vector<16xi32> to vector<32xbf16>
@@ -1021,7 +1139,7 @@ stream.executable private @attend_avx512_bf16 {
             %next3 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum3, %next3_a, %next3_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight10 = memref.load %weights[%k, %h10] : memref<128x16xi32>
+            %weight10 = memref.load %weights[%k, %h10] : memref<32x16xi32>
             %weight_lanes10 = vector.broadcast %weight10 : i32 to vector<16xi32>
             %next4_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next4_b = vector.bitcast %weight_lanes10 : vector<16xi32> to vector<32xbf16>
@@ -1033,7 +1151,7 @@ stream.executable private @attend_avx512_bf16 {
             %next5 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum5, %next5_a, %next5_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight11 = memref.load %weights[%k, %h11] : memref<128x16xi32>
+            %weight11 = memref.load %weights[%k, %h11] : memref<32x16xi32>
             %weight_lanes11 = vector.broadcast %weight11 : i32 to vector<16xi32>
             %next6_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next6_b = vector.bitcast %weight_lanes11 : vector<16xi32> to vector<32xbf16>
@@ -1045,7 +1163,7 @@ stream.executable private @attend_avx512_bf16 {
             %next7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum7, %next7_a, %next7_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight12 = memref.load %weights[%k, %h12] : memref<128x16xi32>
+            %weight12 = memref.load %weights[%k, %h12] : memref<32x16xi32>
             %weight_lanes12 = vector.broadcast %weight12 : i32 to vector<16xi32>
             %next8_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next8_b = vector.bitcast %weight_lanes12 : vector<16xi32> to vector<32xbf16>
@@ -1057,7 +1175,7 @@ stream.executable private @attend_avx512_bf16 {
             %next9 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum9, %next9_a, %next9_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight13 = memref.load %weights[%k, %h13] : memref<128x16xi32>
+            %weight13 = memref.load %weights[%k, %h13] : memref<32x16xi32>
             %weight_lanes13 = vector.broadcast %weight13 : i32 to vector<16xi32>
             %next10_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next10_b = vector.bitcast %weight_lanes13 : vector<16xi32> to vector<32xbf16>
@@ -1069,7 +1187,7 @@ stream.executable private @attend_avx512_bf16 {
             %next11 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum11, %next11_a, %next11_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight14 = memref.load %weights[%k, %h14] : memref<128x16xi32>
+            %weight14 = memref.load %weights[%k, %h14] : memref<32x16xi32>
             %weight_lanes14 = vector.broadcast %weight14 : i32 to vector<16xi32>
             %next12_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next12_b = vector.bitcast %weight_lanes14 : vector<16xi32> to vector<32xbf16>
@@ -1081,7 +1199,7 @@ stream.executable private @attend_avx512_bf16 {
             %next13 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum13, %next13_a, %next13_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-            %weight15 = memref.load %weights[%k, %h15] : memref<128x16xi32>
+            %weight15 = memref.load %weights[%k, %h15] : memref<32x16xi32>
             %weight_lanes15 = vector.broadcast %weight15 : i32 to vector<16xi32>
             %next14_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next14_b = vector.bitcast %weight_lanes15 : vector<16xi32> to vector<32xbf16>
@@ -1095,39 +1213,88 @@ stream.executable private @attend_avx512_bf16 {
 
             scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
           }
-            vector.store %sums1#0, %values[%item, %head8, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#1, %values[%item, %head8, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#2, %values[%item, %head9, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#3, %values[%item, %head9, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#4, %values[%item, %head10, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#5, %values[%item, %head10, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#6, %values[%item, %head11, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#7, %values[%item, %head11, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#8, %values[%item, %head12, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#9, %values[%item, %head12, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#10, %values[%item, %head13, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#11, %values[%item, %head13, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#12, %values[%item, %head14, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#13, %values[%item, %head14, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#14, %values[%item, %head15, %d0] : memref<?x16x512xf32>, vector<16xf32>
-
-            vector.store %sums1#15, %values[%item, %head15, %d1] : memref<?x16x512xf32>, vector<16xf32>
-
+            %factor8 = memref.load %factors[%h8] : memref<16xf32>
+            %factor_lanes8 = vector.broadcast %factor8 : f32 to vector<16xf32>
+            %so_far8_0_before = vector.load %values[%item, %head8, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far8_0_kept = arith.select %is_first, %zeros, %so_far8_0_before : vector<16xf32>
+            %so_far8_0 = math.fma %so_far8_0_kept, %factor_lanes8, %sums1#0 : vector<16xf32>
+            vector.store %so_far8_0, %values[%item, %head8, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far8_1_before = vector.load %values[%item, %head8, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far8_1_kept = arith.select %is_first, %zeros, %so_far8_1_before : vector<16xf32>
+            %so_far8_1 = math.fma %so_far8_1_kept, %factor_lanes8, %sums1#1 : vector<16xf32>
+            vector.store %so_far8_1, %values[%item, %head8, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor9 = memref.load %factors[%h9] : memref<16xf32>
+            %factor_lanes9 = vector.broadcast %factor9 : f32 to vector<16xf32>
+            %so_far9_0_before = vector.load %values[%item, %head9, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far9_0_kept = arith.select %is_first, %zeros, %so_far9_0_before : vector<16xf32>
+            %so_far9_0 = math.fma %so_far9_0_kept, %factor_lanes9, %sums1#2 : vector<16xf32>
+            vector.store %so_far9_0, %values[%item, %head9, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far9_1_before = vector.load %values[%item, %head9, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far9_1_kept = arith.select %is_first, %zeros, %so_far9_1_before : vector<16xf32>
+            %so_far9_1 = math.fma %so_far9_1_kept, %factor_lanes9, %sums1#3 : vector<16xf32>
+            vector.store %so_far9_1, %values[%item, %head9, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor10 = memref.load %factors[%h10] : memref<16xf32>
+            %factor_lanes10 = vector.broadcast %factor10 : f32 to vector<16xf32>
+            %so_far10_0_before = vector.load %values[%item, %head10, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far10_0_kept = arith.select %is_first, %zeros, %so_far10_0_before : vector<16xf32>
+            %so_far10_0 = math.fma %so_far10_0_kept, %factor_lanes10, %sums1#4 : vector<16xf32>
+            vector.store %so_far10_0, %values[%item, %head10, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far10_1_before = vector.load %values[%item, %head10, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far10_1_kept = arith.select %is_first, %zeros, %so_far10_1_before : vector<16xf32>
+            %so_far10_1 = math.fma %so_far10_1_kept, %factor_lanes10, %sums1#5 : vector<16xf32>
+            vector.store %so_far10_1, %values[%item, %head10, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor11 = memref.load %factors[%h11] : memref<16xf32>
+            %factor_lanes11 = vector.broadcast %factor11 : f32 to vector<16xf32>
+            %so_far11_0_before = vector.load %values[%item, %head11, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far11_0_kept = arith.select %is_first, %zeros, %so_far11_0_before : vector<16xf32>
+            %so_far11_0 = math.fma %so_far11_0_kept, %factor_lanes11, %sums1#6 : vector<16xf32>
+            vector.store %so_far11_0, %values[%item, %head11, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far11_1_before = vector.load %values[%item, %head11, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far11_1_kept = arith.select %is_first, %zeros, %so_far11_1_before : vector<16xf32>
+            %so_far11_1 = math.fma %so_far11_1_kept, %factor_lanes11, %sums1#7 : vector<16xf32>
+            vector.store %so_far11_1, %values[%item, %head11, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor12 = memref.load %factors[%h12] : memref<16xf32>
+            %factor_lanes12 = vector.broadcast %factor12 : f32 to vector<16xf32>
+            %so_far12_0_before = vector.load %values[%item, %head12, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far12_0_kept = arith.select %is_first, %zeros, %so_far12_0_before : vector<16xf32>
+            %so_far12_0 = math.fma %so_far12_0_kept, %factor_lanes12, %sums1#8 : vector<16xf32>
+            vector.store %so_far12_0, %values[%item, %head12, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far12_1_before = vector.load %values[%item, %head12, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far12_1_kept = arith.select %is_first, %zeros, %so_far12_1_before : vector<16xf32>
+            %so_far12_1 = math.fma %so_far12_1_kept, %factor_lanes12, %sums1#9 : vector<16xf32>
+            vector.store %so_far12_1, %values[%item, %head12, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor13 = memref.load %factors[%h13] : memref<16xf32>
+            %factor_lanes13 = vector.broadcast %factor13 : f32 to vector<16xf32>
+            %so_far13_0_before = vector.load %values[%item, %head13, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far13_0_kept = arith.select %is_first, %zeros, %so_far13_0_before : vector<16xf32>
+            %so_far13_0 = math.fma %so_far13_0_kept, %factor_lanes13, %sums1#10 : vector<16xf32>
+            vector.store %so_far13_0, %values[%item, %head13, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far13_1_before = vector.load %values[%item, %head13, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far13_1_kept = arith.select %is_first, %zeros, %so_far13_1_before : vector<16xf32>
+            %so_far13_1 = math.fma %so_far13_1_kept, %factor_lanes13, %sums1#11 : vector<16xf32>
+            vector.store %so_far13_1, %values[%item, %head13, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor14 = memref.load %factors[%h14] : memref<16xf32>
+            %factor_lanes14 = vector.broadcast %factor14 : f32 to vector<16xf32>
+            %so_far14_0_before = vector.load %values[%item, %head14, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far14_0_kept = arith.select %is_first, %zeros, %so_far14_0_before : vector<16xf32>
+            %so_far14_0 = math.fma %so_far14_0_kept, %factor_lanes14, %sums1#12 : vector<16xf32>
+            vector.store %so_far14_0, %values[%item, %head14, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far14_1_before = vector.load %values[%item, %head14, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far14_1_kept = arith.select %is_first, %zeros, %so_far14_1_before : vector<16xf32>
+            %so_far14_1 = math.fma %so_far14_1_kept, %factor_lanes14, %sums1#13 : vector<16xf32>
+            vector.store %so_far14_1, %values[%item, %head14, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %factor15 = memref.load %factors[%h15] : memref<16xf32>
+            %factor_lanes15 = vector.broadcast %factor15 : f32 to vector<16xf32>
+            %so_far15_0_before = vector.load %values[%item, %head15, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far15_0_kept = arith.select %is_first, %zeros, %so_far15_0_before : vector<16xf32>
+            %so_far15_0 = math.fma %so_far15_0_kept, %factor_lanes15, %sums1#14 : vector<16xf32>
+            vector.store %so_far15_0, %values[%item, %head15, %d0] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far15_1_before = vector.load %values[%item, %head15, %d1] : memref<?x16x512xf32>, vector<16xf32>
+            %so_far15_1_kept = arith.select %is_first, %zeros, %so_far15_1_before : vector<16xf32>
+            %so_far15_1 = math.fma %so_far15_1_kept, %factor_lanes15, %sums1#15 : vector<16xf32>
+            vector.store %so_far15_1, %values[%item, %head15, %d1] : memref<?x16x512xf32>, vector<16xf32>
         }
+      }
       }
       return
     }

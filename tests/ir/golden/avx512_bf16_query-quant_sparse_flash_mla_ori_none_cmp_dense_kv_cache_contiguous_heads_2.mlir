@@ -123,15 +123,16 @@ stream.executable private @attend_avx512_bf16 {
         %next = arith.select %attended, %behind, %so_far : index
         scf.yield %next : index
       }
-      %key_steps = arith.ceildivui %last, %key_step : index
-      %key_end = arith.muli %key_steps, %key_step : index
+      // A row without keys gets one pass, which makes it zeros.
+      %passes_end = arith.maxui %last, %c1 : index
+      %pass = arith.constant 64 : index
 
-      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<256x272xi32>
-      %ahead = arith.constant 4 : index
+      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<64x272xi32>
+      %ahead = arith.constant 8 : index
       %last_slot = arith.constant 255 : index
-      %paired = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<128x528xi32>
-      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<2x256xf32>
-      %weights = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<2x128xi32>
+      %paired = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<32x528xi32>
+      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<2x64xf32>
+      %weights = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<2x32xi32>
       %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<2x256xi32>
       %keys_at_once = arith.constant 8 : index
       %some_factors = vector.broadcast %score_factor : f32 to vector<8xf32>
@@ -236,45 +237,72 @@ stream.executable private @attend_avx512_bf16 {
 
           }
 
+      // Before the first pass.
+      memref.store %minus_infinity, %maxima[%item, %head0] : memref<?x2xf32>
+      memref.store %zero, %totals[%item, %head0] : memref<?x2xf32>
+      memref.store %minus_infinity, %maxima[%item, %head1] : memref<?x2xf32>
+      memref.store %zero, %totals[%item, %head1] : memref<?x2xf32>
+      scf.for %pass_start = %c0 to %passes_end step %pass {
+        %left = arith.subi %last, %pass_start : index
+        %keys_here = arith.minui %left, %pass : index
+        %key_steps = arith.ceildivui %keys_here, %key_step : index
+        %key_end = arith.muli %key_steps, %key_step : index
+        %is_first = arith.cmpi eq, %pass_start, %c0 : index
+
       // Scores: 8 keys x 2 heads in registers, while the keys are still in the L1 cache.
       scf.for %first_key = %c0 to %key_end step %key_step {
       %end_of_keys = arith.addi %first_key, %key_step : index
-      scf.for %k = %first_key to %end_of_keys step %c1 {
-        // The rows lie anywhere in memory: ask for one some keys before it is needed.
-        %k_ahead = arith.addi %k, %ahead : index
-        %place_ahead = arith.minui %k_ahead, %last_slot : index
-        %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
-        %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
-        scf.if %attended_ahead {
-          %row_ahead = arith.index_cast %slot_ahead : i32 to index
-          %line0 = arith.constant 0 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
-          %line1 = arith.constant 64 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line1], read, locality<3>, data : memref<?x512xi8>
-          %line2 = arith.constant 128 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line2], read, locality<3>, data : memref<?x512xi8>
-          %line3 = arith.constant 192 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line3], read, locality<3>, data : memref<?x512xi8>
-          %line4 = arith.constant 256 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line4], read, locality<3>, data : memref<?x512xi8>
-          %line5 = arith.constant 320 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line5], read, locality<3>, data : memref<?x512xi8>
-          %line6 = arith.constant 384 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line6], read, locality<3>, data : memref<?x512xi8>
-          %line7 = arith.constant 448 : index
-          memref.prefetch %cmp_cache[%row_ahead, %line7], read, locality<3>, data : memref<?x512xi8>
-          %last_line = arith.constant 511 : index
-          memref.prefetch %cmp_cache[%row_ahead, %last_line], read, locality<3>, data : memref<?x512xi8>
+      scf.for %some_keys = %first_key to %end_of_keys step %key_step {
+      // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
+      %some_keys_end = arith.addi %some_keys, %key_step : index
+      %touched = arith.addi %some_keys_end, %ahead : index
+      scf.for %i = %c0 to %key_step step %c1 {
+        %touched_key = arith.addi %touched, %i : index
+        %any_touched_place = arith.addi %pass_start, %touched_key : index
+        %touched_place = arith.minui %any_touched_place, %last_slot : index
+        %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
+        %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
+        %touched_row = arith.index_cast %is_touched : i32 to index
+        memref.prefetch %cmp_cache[%touched_row, %c0], read, locality<3>, data : memref<?x512xi8>
 
-        }
-        %in_block = arith.cmpi ult, %k, %key_block : index
-        %slot_place = arith.select %in_block, %k, %c0 : index
+      }
+      scf.for %k = %some_keys to %some_keys_end step %c1 {
+        %place = arith.addi %pass_start, %k : index
+        %in_block = arith.cmpi ult, %place, %key_block : index
+        %slot_place = arith.select %in_block, %place, %c0 : index
         %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
         %slot = arith.select %in_block, %slot_any, %masked : i32
         %attended = arith.cmpi sge, %slot, %zero_i32 : i32
         scf.if %attended {
           %row = arith.index_cast %slot : i32 to index
-          scf.for %d = %c0 to %nope step %run {
+          // One is asked for some keys before it is needed, line by line between the work.
+          %any_place_ahead = arith.addi %place, %ahead : index
+          %place_ahead = arith.minui %any_place_ahead, %last_slot : index
+          %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+          %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+          %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
+          %row_ahead = arith.index_cast %slot_or_same : i32 to index
+          %tile = arith.constant 128 : index
+          scf.for %t = %c0 to %c4 step %c1 {
+            %last_line = arith.constant 511 : index
+            %quarter_bytes = arith.constant 192 : index
+            %quarter = arith.muli %t, %quarter_bytes : index
+            %line_offset0 = arith.constant 0 : index
+            %any_line0 = arith.addi %quarter, %line_offset0 : index
+            %line0 = arith.minui %any_line0, %last_line : index
+            memref.prefetch %cmp_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
+            %line_offset64 = arith.constant 64 : index
+            %any_line64 = arith.addi %quarter, %line_offset64 : index
+            %line64 = arith.minui %any_line64, %last_line : index
+            memref.prefetch %cmp_cache[%row_ahead, %line64], read, locality<3>, data : memref<?x512xi8>
+            %line_offset128 = arith.constant 128 : index
+            %any_line128 = arith.addi %quarter, %line_offset128 : index
+            %line128 = arith.minui %any_line128, %last_line : index
+            memref.prefetch %cmp_cache[%row_ahead, %line128], read, locality<3>, data : memref<?x512xi8>
+
+            %tile_start = arith.muli %t, %tile : index
+            %tile_end = arith.addi %tile_start, %tile : index
+          scf.for %d = %tile_start to %tile_end step %run {
               %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
               %decoded_index = arith.extui %decoded_codes : vector<32xi8> to vector<32xi16>
               %decoded_lower = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words0, %decoded_index, %words1)
@@ -306,7 +334,7 @@ stream.executable private @attend_avx512_bf16 {
 
           %decoded0_short_pairs = vector.bitcast %decoded0_short : vector<16xi16> to vector<8xi32>
           %decoded0_short_column = arith.divui %d0, %c2 : index
-          vector.store %decoded0_short_pairs, %keys[%k, %decoded0_short_column] : memref<256x272xi32>, vector<8xi32>
+          vector.store %decoded0_short_pairs, %keys[%k, %decoded0_short_column] : memref<64x272xi32>, vector<8xi32>
 
 
 
@@ -317,17 +345,19 @@ stream.executable private @attend_avx512_bf16 {
 
           %decoded1_short_pairs = vector.bitcast %decoded1_short : vector<16xi16> to vector<8xi32>
           %decoded1_short_column = arith.divui %d1, %c2 : index
-          vector.store %decoded1_short_pairs, %keys[%k, %decoded1_short_column] : memref<256x272xi32>, vector<8xi32>
+          vector.store %decoded1_short_pairs, %keys[%k, %decoded1_short_column] : memref<64x272xi32>, vector<8xi32>
 
 
 
+          }
           }
 
         } else {
           scf.for %column = %c0 to %columns step %lanes {
-            vector.store %no_elements, %keys[%k, %column] : memref<256x272xi32>, vector<16xi32>
+            vector.store %no_elements, %keys[%k, %column] : memref<64x272xi32>, vector<16xi32>
           }
         }
+      }
       }
 
       // Key after key is what Q.K reads; P.V reads the same column of two keys at a time.
@@ -336,15 +366,15 @@ stream.executable private @attend_avx512_bf16 {
         %pair = arith.divui %k, %c2 : index
         scf.for %d = %c0 to %nope step %lanes {
           %column = arith.divui %d, %c2 : index
-          %even = vector.load %keys[%k, %column] : memref<256x272xi32>, vector<8xi32>
-          %odd = vector.load %keys[%k_next, %column] : memref<256x272xi32>, vector<8xi32>
+          %even = vector.load %keys[%k, %column] : memref<64x272xi32>, vector<8xi32>
+          %odd = vector.load %keys[%k_next, %column] : memref<64x272xi32>, vector<8xi32>
           %both_even_short = vector.bitcast %even : vector<8xi32> to vector<16xi16>
           %both_odd_short = vector.bitcast %odd : vector<8xi32> to vector<16xi16>
           %both_even = arith.extui %both_even_short : vector<16xi16> to vector<16xi32>
           %both_odd = arith.extui %both_odd_short : vector<16xi16> to vector<16xi32>
           %both_odd_upper = arith.shli %both_odd, %sixteens : vector<16xi32>
           %both = arith.ori %both_even, %both_odd_upper : vector<16xi32>
-          vector.store %both, %paired[%pair, %d] : memref<128x528xi32>, vector<16xi32>
+          vector.store %both, %paired[%pair, %d] : memref<32x528xi32>, vector<16xi32>
         }
       }
 
@@ -367,14 +397,14 @@ stream.executable private @attend_avx512_bf16 {
         %k7 = arith.addi %k, %place7 : index
         %dots:16 = scf.for %d = %c0 to %columns step %lanes
             iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
-          %key0 = vector.load %keys[%k0, %d] : memref<256x272xi32>, vector<16xi32>
-          %key1 = vector.load %keys[%k1, %d] : memref<256x272xi32>, vector<16xi32>
-          %key2 = vector.load %keys[%k2, %d] : memref<256x272xi32>, vector<16xi32>
-          %key3 = vector.load %keys[%k3, %d] : memref<256x272xi32>, vector<16xi32>
-          %key4 = vector.load %keys[%k4, %d] : memref<256x272xi32>, vector<16xi32>
-          %key5 = vector.load %keys[%k5, %d] : memref<256x272xi32>, vector<16xi32>
-          %key6 = vector.load %keys[%k6, %d] : memref<256x272xi32>, vector<16xi32>
-          %key7 = vector.load %keys[%k7, %d] : memref<256x272xi32>, vector<16xi32>
+          %key0 = vector.load %keys[%k0, %d] : memref<64x272xi32>, vector<16xi32>
+          %key1 = vector.load %keys[%k1, %d] : memref<64x272xi32>, vector<16xi32>
+          %key2 = vector.load %keys[%k2, %d] : memref<64x272xi32>, vector<16xi32>
+          %key3 = vector.load %keys[%k3, %d] : memref<64x272xi32>, vector<16xi32>
+          %key4 = vector.load %keys[%k4, %d] : memref<64x272xi32>, vector<16xi32>
+          %key5 = vector.load %keys[%k5, %d] : memref<64x272xi32>, vector<16xi32>
+          %key6 = vector.load %keys[%k6, %d] : memref<64x272xi32>, vector<16xi32>
+          %key7 = vector.load %keys[%k7, %d] : memref<64x272xi32>, vector<16xi32>
           %q0 = vector.load %packed[%head0, %d] : memref<2x256xi32>, vector<16xi32>
             %next0_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next0_b = vector.bitcast %key0 : vector<16xi32> to vector<32xbf16>
@@ -460,7 +490,8 @@ stream.executable private @attend_avx512_bf16 {
           scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
         }
         // key_step divides the key block, so that all of these slots are there.
-        %slots_here = vector.load %slots[%item, %k] : memref<?x256xi32>, vector<8xi32>
+        %place_in_block = arith.addi %pass_start, %k : index
+        %slots_here = vector.load %slots[%item, %place_in_block] : memref<?x256xi32>, vector<8xi32>
         %attended = arith.cmpi sge, %slots_here, %some_zeros_i32 : vector<8xi32>
           %dot0_0_0_lower = vector.shuffle %dots#0, %dots#1 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
           %dot0_0_0_upper = vector.shuffle %dots#0, %dots#1 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
@@ -489,7 +520,7 @@ stream.executable private @attend_avx512_bf16 {
           %dot0 = vector.shuffle %dot0_3_0, %dot0_3_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
         %scaled0 = arith.mulf %dot0, %some_factors : vector<8xf32>
         %score0 = arith.select %attended, %scaled0, %some_minus_infinities : vector<8xi1>, vector<8xf32>
-        vector.store %score0, %scores[%head0, %k] : memref<2x256xf32>, vector<8xf32>
+        vector.store %score0, %scores[%head0, %k] : memref<2x64xf32>, vector<8xf32>
           %dot1_0_0_lower = vector.shuffle %dots#8, %dots#9 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
           %dot1_0_0_upper = vector.shuffle %dots#8, %dots#9 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
           %dot1_0_0 = arith.addf %dot1_0_0_lower, %dot1_0_0_upper : vector<16xf32>
@@ -517,13 +548,13 @@ stream.executable private @attend_avx512_bf16 {
           %dot1 = vector.shuffle %dot1_3_0, %dot1_3_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
         %scaled1 = arith.mulf %dot1, %some_factors : vector<8xf32>
         %score1 = arith.select %attended, %scaled1, %some_minus_infinities : vector<8xi1>, vector<8xf32>
-        vector.store %score1, %scores[%head1, %k] : memref<2x256xf32>, vector<8xf32>
+        vector.store %score1, %scores[%head1, %k] : memref<2x64xf32>, vector<8xf32>
       }
       }
 
-      // Softmax over the block; the weights are rounded, their sum is of the float32 ones.
+      // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
       %maximum_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<16xf32>) {
-        %score = vector.load %scores[%head0, %k] : memref<2x256xf32>, vector<16xf32>
+        %score = vector.load %scores[%head0, %k] : memref<2x64xf32>, vector<16xf32>
         %larger = arith.maximumf %so_far, %score : vector<16xf32>
         scf.yield %larger : vector<16xf32>
       }
@@ -540,13 +571,15 @@ stream.executable private @attend_avx512_bf16 {
           %largest0_3_0_upper = vector.shuffle %largest0_2_0, %largest0_2_0 [1] : vector<2xf32>, vector<2xf32>
           %largest0_3_0 = arith.maximumf %largest0_3_0_lower, %largest0_3_0_upper : vector<1xf32>
           %largest0 = vector.shuffle %largest0_3_0, %largest0_3_0 [0] : vector<1xf32>, vector<1xf32>
-      %maximum0 = vector.extract %largest0[0] : f32 from vector<1xf32>
+      %maximum_here0 = vector.extract %largest0[0] : f32 from vector<1xf32>
+      %old_maximum0 = memref.load %maxima[%item, %head0] : memref<?x2xf32>
+      %maximum0 = arith.maximumf %old_maximum0, %maximum_here0 : f32
       %maximum_everywhere0 = vector.broadcast %maximum0 : f32 to vector<16xf32>
           %reference0_magnitude = math.absf %maximum_everywhere0 : vector<16xf32>
           %reference0_is_infinite = arith.cmpf oeq, %reference0_magnitude, %infinities : vector<16xf32>
           %reference0 = arith.select %reference0_is_infinite, %zeros, %maximum_everywhere0 : vector<16xi1>, vector<16xf32>
       %total_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<16xf32>) {
-        %score = vector.load %scores[%head0, %k] : memref<2x256xf32>, vector<16xf32>
+        %score = vector.load %scores[%head0, %k] : memref<2x64xf32>, vector<16xf32>
         %below = arith.subf %score, %reference0 : vector<16xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<16xf32>
           %weight_inside = arith.minimumf %weight_above, %largest_power : vector<16xf32>
@@ -575,7 +608,7 @@ stream.executable private @attend_avx512_bf16 {
 
           %weight_short_pairs = vector.bitcast %weight_short : vector<16xi16> to vector<8xi32>
           %weight_short_column = arith.divui %k, %c2 : index
-          vector.store %weight_short_pairs, %weights[%head0, %weight_short_column] : memref<2x128xi32>, vector<8xi32>
+          vector.store %weight_short_pairs, %weights[%head0, %weight_short_column] : memref<2x32xi32>, vector<8xi32>
 
 
         %next = arith.addf %so_far, %weight : vector<16xf32>
@@ -594,11 +627,38 @@ stream.executable private @attend_avx512_bf16 {
           %whole0_3_0_upper = vector.shuffle %whole0_2_0, %whole0_2_0 [1] : vector<2xf32>, vector<2xf32>
           %whole0_3_0 = arith.addf %whole0_3_0_lower, %whole0_3_0_upper : vector<1xf32>
           %whole0 = vector.shuffle %whole0_3_0, %whole0_3_0 [0] : vector<1xf32>, vector<1xf32>
-      %total0 = vector.extract %whole0[0] : f32 from vector<1xf32>
+      %total_here0 = vector.extract %whole0[0] : f32 from vector<1xf32>
+      %old_maximum_everywhere0 = vector.broadcast %old_maximum0 : f32 to vector<16xf32>
+      %old_below0 = arith.subf %old_maximum_everywhere0, %reference0 : vector<16xf32>
+          %factor_lanes0_above = arith.maximumf %old_below0, %least_power : vector<16xf32>
+          %factor_lanes0_inside = arith.minimumf %factor_lanes0_above, %largest_power : vector<16xf32>
+          %factor_lanes0_shifted = arith.addf %factor_lanes0_inside, %rounder : vector<16xf32>
+          %factor_lanes0_whole = arith.subf %factor_lanes0_shifted, %rounder : vector<16xf32>
+          %factor_lanes0_rest = arith.subf %factor_lanes0_inside, %factor_lanes0_whole : vector<16xf32>
+          %factor_lanes0_5 = math.fma %exp2_6, %factor_lanes0_rest, %exp2_5 : vector<16xf32>
+          %factor_lanes0_4 = math.fma %factor_lanes0_5, %factor_lanes0_rest, %exp2_4 : vector<16xf32>
+          %factor_lanes0_3 = math.fma %factor_lanes0_4, %factor_lanes0_rest, %exp2_3 : vector<16xf32>
+          %factor_lanes0_2 = math.fma %factor_lanes0_3, %factor_lanes0_rest, %exp2_2 : vector<16xf32>
+          %factor_lanes0_1 = math.fma %factor_lanes0_2, %factor_lanes0_rest, %exp2_1 : vector<16xf32>
+          %factor_lanes0_0 = math.fma %factor_lanes0_1, %factor_lanes0_rest, %exp2_0 : vector<16xf32>
+          %factor_lanes0_whole_bits = vector.bitcast %factor_lanes0_shifted : vector<16xf32> to vector<16xi32>
+          %factor_lanes0_exponent = arith.shli %factor_lanes0_whole_bits, %mantissa_bits : vector<16xi32>
+          %factor_lanes0_bits = vector.bitcast %factor_lanes0_0 : vector<16xf32> to vector<16xi32>
+          %factor_lanes0_scaled_bits = arith.addi %factor_lanes0_bits, %factor_lanes0_exponent : vector<16xi32>
+          %factor_lanes0_power = vector.bitcast %factor_lanes0_scaled_bits : vector<16xi32> to vector<16xf32>
+          %factor_lanes0_is_small = arith.cmpf olt, %old_below0, %least_power : vector<16xf32>
+          %factor_lanes0_or_zero = arith.select %factor_lanes0_is_small, %zeros, %factor_lanes0_power : vector<16xi1>, vector<16xf32>
+          %factor_lanes0_is_large = arith.cmpf ogt, %old_below0, %largest_power : vector<16xf32>
+          %factor_lanes0_or_infinity = arith.select %factor_lanes0_is_large, %infinities, %factor_lanes0_or_zero : vector<16xi1>, vector<16xf32>
+          %factor_lanes0_is_nan = arith.cmpf uno, %old_below0, %old_below0 : vector<16xf32>
+          %factor_lanes0 = arith.select %factor_lanes0_is_nan, %old_below0, %factor_lanes0_or_infinity : vector<16xi1>, vector<16xf32>
+      %factor0 = vector.extract %factor_lanes0[0] : f32 from vector<16xf32>
+      %old_total0 = memref.load %totals[%item, %head0] : memref<?x2xf32>
+      %total0 = math.fma %old_total0, %factor0, %total_here0 : f32
       memref.store %maximum0, %maxima[%item, %head0] : memref<?x2xf32>
       memref.store %total0, %totals[%item, %head0] : memref<?x2xf32>
       %maximum_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<16xf32>) {
-        %score = vector.load %scores[%head1, %k] : memref<2x256xf32>, vector<16xf32>
+        %score = vector.load %scores[%head1, %k] : memref<2x64xf32>, vector<16xf32>
         %larger = arith.maximumf %so_far, %score : vector<16xf32>
         scf.yield %larger : vector<16xf32>
       }
@@ -615,13 +675,15 @@ stream.executable private @attend_avx512_bf16 {
           %largest1_3_0_upper = vector.shuffle %largest1_2_0, %largest1_2_0 [1] : vector<2xf32>, vector<2xf32>
           %largest1_3_0 = arith.maximumf %largest1_3_0_lower, %largest1_3_0_upper : vector<1xf32>
           %largest1 = vector.shuffle %largest1_3_0, %largest1_3_0 [0] : vector<1xf32>, vector<1xf32>
-      %maximum1 = vector.extract %largest1[0] : f32 from vector<1xf32>
+      %maximum_here1 = vector.extract %largest1[0] : f32 from vector<1xf32>
+      %old_maximum1 = memref.load %maxima[%item, %head1] : memref<?x2xf32>
+      %maximum1 = arith.maximumf %old_maximum1, %maximum_here1 : f32
       %maximum_everywhere1 = vector.broadcast %maximum1 : f32 to vector<16xf32>
           %reference1_magnitude = math.absf %maximum_everywhere1 : vector<16xf32>
           %reference1_is_infinite = arith.cmpf oeq, %reference1_magnitude, %infinities : vector<16xf32>
           %reference1 = arith.select %reference1_is_infinite, %zeros, %maximum_everywhere1 : vector<16xi1>, vector<16xf32>
       %total_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<16xf32>) {
-        %score = vector.load %scores[%head1, %k] : memref<2x256xf32>, vector<16xf32>
+        %score = vector.load %scores[%head1, %k] : memref<2x64xf32>, vector<16xf32>
         %below = arith.subf %score, %reference1 : vector<16xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<16xf32>
           %weight_inside = arith.minimumf %weight_above, %largest_power : vector<16xf32>
@@ -650,7 +712,7 @@ stream.executable private @attend_avx512_bf16 {
 
           %weight_short_pairs = vector.bitcast %weight_short : vector<16xi16> to vector<8xi32>
           %weight_short_column = arith.divui %k, %c2 : index
-          vector.store %weight_short_pairs, %weights[%head1, %weight_short_column] : memref<2x128xi32>, vector<8xi32>
+          vector.store %weight_short_pairs, %weights[%head1, %weight_short_column] : memref<2x32xi32>, vector<8xi32>
 
 
         %next = arith.addf %so_far, %weight : vector<16xf32>
@@ -669,7 +731,34 @@ stream.executable private @attend_avx512_bf16 {
           %whole1_3_0_upper = vector.shuffle %whole1_2_0, %whole1_2_0 [1] : vector<2xf32>, vector<2xf32>
           %whole1_3_0 = arith.addf %whole1_3_0_lower, %whole1_3_0_upper : vector<1xf32>
           %whole1 = vector.shuffle %whole1_3_0, %whole1_3_0 [0] : vector<1xf32>, vector<1xf32>
-      %total1 = vector.extract %whole1[0] : f32 from vector<1xf32>
+      %total_here1 = vector.extract %whole1[0] : f32 from vector<1xf32>
+      %old_maximum_everywhere1 = vector.broadcast %old_maximum1 : f32 to vector<16xf32>
+      %old_below1 = arith.subf %old_maximum_everywhere1, %reference1 : vector<16xf32>
+          %factor_lanes1_above = arith.maximumf %old_below1, %least_power : vector<16xf32>
+          %factor_lanes1_inside = arith.minimumf %factor_lanes1_above, %largest_power : vector<16xf32>
+          %factor_lanes1_shifted = arith.addf %factor_lanes1_inside, %rounder : vector<16xf32>
+          %factor_lanes1_whole = arith.subf %factor_lanes1_shifted, %rounder : vector<16xf32>
+          %factor_lanes1_rest = arith.subf %factor_lanes1_inside, %factor_lanes1_whole : vector<16xf32>
+          %factor_lanes1_5 = math.fma %exp2_6, %factor_lanes1_rest, %exp2_5 : vector<16xf32>
+          %factor_lanes1_4 = math.fma %factor_lanes1_5, %factor_lanes1_rest, %exp2_4 : vector<16xf32>
+          %factor_lanes1_3 = math.fma %factor_lanes1_4, %factor_lanes1_rest, %exp2_3 : vector<16xf32>
+          %factor_lanes1_2 = math.fma %factor_lanes1_3, %factor_lanes1_rest, %exp2_2 : vector<16xf32>
+          %factor_lanes1_1 = math.fma %factor_lanes1_2, %factor_lanes1_rest, %exp2_1 : vector<16xf32>
+          %factor_lanes1_0 = math.fma %factor_lanes1_1, %factor_lanes1_rest, %exp2_0 : vector<16xf32>
+          %factor_lanes1_whole_bits = vector.bitcast %factor_lanes1_shifted : vector<16xf32> to vector<16xi32>
+          %factor_lanes1_exponent = arith.shli %factor_lanes1_whole_bits, %mantissa_bits : vector<16xi32>
+          %factor_lanes1_bits = vector.bitcast %factor_lanes1_0 : vector<16xf32> to vector<16xi32>
+          %factor_lanes1_scaled_bits = arith.addi %factor_lanes1_bits, %factor_lanes1_exponent : vector<16xi32>
+          %factor_lanes1_power = vector.bitcast %factor_lanes1_scaled_bits : vector<16xi32> to vector<16xf32>
+          %factor_lanes1_is_small = arith.cmpf olt, %old_below1, %least_power : vector<16xf32>
+          %factor_lanes1_or_zero = arith.select %factor_lanes1_is_small, %zeros, %factor_lanes1_power : vector<16xi1>, vector<16xf32>
+          %factor_lanes1_is_large = arith.cmpf ogt, %old_below1, %largest_power : vector<16xf32>
+          %factor_lanes1_or_infinity = arith.select %factor_lanes1_is_large, %infinities, %factor_lanes1_or_zero : vector<16xi1>, vector<16xf32>
+          %factor_lanes1_is_nan = arith.cmpf uno, %old_below1, %old_below1 : vector<16xf32>
+          %factor_lanes1 = arith.select %factor_lanes1_is_nan, %old_below1, %factor_lanes1_or_infinity : vector<16xi1>, vector<16xf32>
+      %factor1 = vector.extract %factor_lanes1[0] : f32 from vector<16xf32>
+      %old_total1 = memref.load %totals[%item, %head1] : memref<?x2xf32>
+      %total1 = math.fma %old_total1, %factor1, %total_here1 : f32
       memref.store %maximum1, %maxima[%item, %head1] : memref<?x2xf32>
       memref.store %total1, %totals[%item, %head1] : memref<?x2xf32>
 
@@ -695,15 +784,15 @@ stream.executable private @attend_avx512_bf16 {
         %d7 = arith.addi %d, %columns7 : index
         %sums:16 = scf.for %k = %c0 to %terms step %c1
             iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
-          %value0 = vector.load %paired[%k, %d0] : memref<128x528xi32>, vector<16xi32>
-          %value1 = vector.load %paired[%k, %d1] : memref<128x528xi32>, vector<16xi32>
-          %value2 = vector.load %paired[%k, %d2] : memref<128x528xi32>, vector<16xi32>
-          %value3 = vector.load %paired[%k, %d3] : memref<128x528xi32>, vector<16xi32>
-          %value4 = vector.load %paired[%k, %d4] : memref<128x528xi32>, vector<16xi32>
-          %value5 = vector.load %paired[%k, %d5] : memref<128x528xi32>, vector<16xi32>
-          %value6 = vector.load %paired[%k, %d6] : memref<128x528xi32>, vector<16xi32>
-          %value7 = vector.load %paired[%k, %d7] : memref<128x528xi32>, vector<16xi32>
-          %weight0 = memref.load %weights[%head0, %k] : memref<2x128xi32>
+          %value0 = vector.load %paired[%k, %d0] : memref<32x528xi32>, vector<16xi32>
+          %value1 = vector.load %paired[%k, %d1] : memref<32x528xi32>, vector<16xi32>
+          %value2 = vector.load %paired[%k, %d2] : memref<32x528xi32>, vector<16xi32>
+          %value3 = vector.load %paired[%k, %d3] : memref<32x528xi32>, vector<16xi32>
+          %value4 = vector.load %paired[%k, %d4] : memref<32x528xi32>, vector<16xi32>
+          %value5 = vector.load %paired[%k, %d5] : memref<32x528xi32>, vector<16xi32>
+          %value6 = vector.load %paired[%k, %d6] : memref<32x528xi32>, vector<16xi32>
+          %value7 = vector.load %paired[%k, %d7] : memref<32x528xi32>, vector<16xi32>
+          %weight0 = memref.load %weights[%head0, %k] : memref<2x32xi32>
           %weight_lanes0 = vector.broadcast %weight0 : i32 to vector<16xi32>
             %next0_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next0_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
@@ -745,7 +834,7 @@ stream.executable private @attend_avx512_bf16 {
             %next7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum7, %next7_a, %next7_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-          %weight1 = memref.load %weights[%head1, %k] : memref<2x128xi32>
+          %weight1 = memref.load %weights[%head1, %k] : memref<2x32xi32>
           %weight_lanes1 = vector.broadcast %weight1 : i32 to vector<16xi32>
             %next8_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next8_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
@@ -789,54 +878,87 @@ stream.executable private @attend_avx512_bf16 {
 
           scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
         }
-            %descaled0_0 = arith.mulf %sums#0, %descale_lanes : vector<16xf32>
-            vector.store %descaled0_0, %values[%item, %head0, %d0] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled0_1 = arith.mulf %sums#1, %descale_lanes : vector<16xf32>
-            vector.store %descaled0_1, %values[%item, %head0, %d1] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled0_2 = arith.mulf %sums#2, %descale_lanes : vector<16xf32>
-            vector.store %descaled0_2, %values[%item, %head0, %d2] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled0_3 = arith.mulf %sums#3, %descale_lanes : vector<16xf32>
-            vector.store %descaled0_3, %values[%item, %head0, %d3] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled0_4 = arith.mulf %sums#4, %descale_lanes : vector<16xf32>
-            vector.store %descaled0_4, %values[%item, %head0, %d4] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled0_5 = arith.mulf %sums#5, %descale_lanes : vector<16xf32>
-            vector.store %descaled0_5, %values[%item, %head0, %d5] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled0_6 = arith.mulf %sums#6, %descale_lanes : vector<16xf32>
-            vector.store %descaled0_6, %values[%item, %head0, %d6] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled0_7 = arith.mulf %sums#7, %descale_lanes : vector<16xf32>
-            vector.store %descaled0_7, %values[%item, %head0, %d7] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled1_0 = arith.mulf %sums#8, %descale_lanes : vector<16xf32>
-            vector.store %descaled1_0, %values[%item, %head1, %d0] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled1_1 = arith.mulf %sums#9, %descale_lanes : vector<16xf32>
-            vector.store %descaled1_1, %values[%item, %head1, %d1] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled1_2 = arith.mulf %sums#10, %descale_lanes : vector<16xf32>
-            vector.store %descaled1_2, %values[%item, %head1, %d2] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled1_3 = arith.mulf %sums#11, %descale_lanes : vector<16xf32>
-            vector.store %descaled1_3, %values[%item, %head1, %d3] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled1_4 = arith.mulf %sums#12, %descale_lanes : vector<16xf32>
-            vector.store %descaled1_4, %values[%item, %head1, %d4] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled1_5 = arith.mulf %sums#13, %descale_lanes : vector<16xf32>
-            vector.store %descaled1_5, %values[%item, %head1, %d5] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled1_6 = arith.mulf %sums#14, %descale_lanes : vector<16xf32>
-            vector.store %descaled1_6, %values[%item, %head1, %d6] : memref<?x2x512xf32>, vector<16xf32>
-
-            %descaled1_7 = arith.mulf %sums#15, %descale_lanes : vector<16xf32>
-            vector.store %descaled1_7, %values[%item, %head1, %d7] : memref<?x2x512xf32>, vector<16xf32>
-
+            %so_far0_0_scaled = arith.mulf %sums#0, %descale_lanes : vector<16xf32>
+            %so_far0_0_before = vector.load %values[%item, %head0, %d0] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_0_kept = arith.select %is_first, %zeros, %so_far0_0_before : vector<16xf32>
+            %so_far0_0 = math.fma %so_far0_0_kept, %factor_lanes0, %so_far0_0_scaled : vector<16xf32>
+            vector.store %so_far0_0, %values[%item, %head0, %d0] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_1_scaled = arith.mulf %sums#1, %descale_lanes : vector<16xf32>
+            %so_far0_1_before = vector.load %values[%item, %head0, %d1] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_1_kept = arith.select %is_first, %zeros, %so_far0_1_before : vector<16xf32>
+            %so_far0_1 = math.fma %so_far0_1_kept, %factor_lanes0, %so_far0_1_scaled : vector<16xf32>
+            vector.store %so_far0_1, %values[%item, %head0, %d1] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_2_scaled = arith.mulf %sums#2, %descale_lanes : vector<16xf32>
+            %so_far0_2_before = vector.load %values[%item, %head0, %d2] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_2_kept = arith.select %is_first, %zeros, %so_far0_2_before : vector<16xf32>
+            %so_far0_2 = math.fma %so_far0_2_kept, %factor_lanes0, %so_far0_2_scaled : vector<16xf32>
+            vector.store %so_far0_2, %values[%item, %head0, %d2] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_3_scaled = arith.mulf %sums#3, %descale_lanes : vector<16xf32>
+            %so_far0_3_before = vector.load %values[%item, %head0, %d3] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_3_kept = arith.select %is_first, %zeros, %so_far0_3_before : vector<16xf32>
+            %so_far0_3 = math.fma %so_far0_3_kept, %factor_lanes0, %so_far0_3_scaled : vector<16xf32>
+            vector.store %so_far0_3, %values[%item, %head0, %d3] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_4_scaled = arith.mulf %sums#4, %descale_lanes : vector<16xf32>
+            %so_far0_4_before = vector.load %values[%item, %head0, %d4] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_4_kept = arith.select %is_first, %zeros, %so_far0_4_before : vector<16xf32>
+            %so_far0_4 = math.fma %so_far0_4_kept, %factor_lanes0, %so_far0_4_scaled : vector<16xf32>
+            vector.store %so_far0_4, %values[%item, %head0, %d4] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_5_scaled = arith.mulf %sums#5, %descale_lanes : vector<16xf32>
+            %so_far0_5_before = vector.load %values[%item, %head0, %d5] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_5_kept = arith.select %is_first, %zeros, %so_far0_5_before : vector<16xf32>
+            %so_far0_5 = math.fma %so_far0_5_kept, %factor_lanes0, %so_far0_5_scaled : vector<16xf32>
+            vector.store %so_far0_5, %values[%item, %head0, %d5] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_6_scaled = arith.mulf %sums#6, %descale_lanes : vector<16xf32>
+            %so_far0_6_before = vector.load %values[%item, %head0, %d6] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_6_kept = arith.select %is_first, %zeros, %so_far0_6_before : vector<16xf32>
+            %so_far0_6 = math.fma %so_far0_6_kept, %factor_lanes0, %so_far0_6_scaled : vector<16xf32>
+            vector.store %so_far0_6, %values[%item, %head0, %d6] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_7_scaled = arith.mulf %sums#7, %descale_lanes : vector<16xf32>
+            %so_far0_7_before = vector.load %values[%item, %head0, %d7] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far0_7_kept = arith.select %is_first, %zeros, %so_far0_7_before : vector<16xf32>
+            %so_far0_7 = math.fma %so_far0_7_kept, %factor_lanes0, %so_far0_7_scaled : vector<16xf32>
+            vector.store %so_far0_7, %values[%item, %head0, %d7] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_0_scaled = arith.mulf %sums#8, %descale_lanes : vector<16xf32>
+            %so_far1_0_before = vector.load %values[%item, %head1, %d0] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_0_kept = arith.select %is_first, %zeros, %so_far1_0_before : vector<16xf32>
+            %so_far1_0 = math.fma %so_far1_0_kept, %factor_lanes1, %so_far1_0_scaled : vector<16xf32>
+            vector.store %so_far1_0, %values[%item, %head1, %d0] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_1_scaled = arith.mulf %sums#9, %descale_lanes : vector<16xf32>
+            %so_far1_1_before = vector.load %values[%item, %head1, %d1] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_1_kept = arith.select %is_first, %zeros, %so_far1_1_before : vector<16xf32>
+            %so_far1_1 = math.fma %so_far1_1_kept, %factor_lanes1, %so_far1_1_scaled : vector<16xf32>
+            vector.store %so_far1_1, %values[%item, %head1, %d1] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_2_scaled = arith.mulf %sums#10, %descale_lanes : vector<16xf32>
+            %so_far1_2_before = vector.load %values[%item, %head1, %d2] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_2_kept = arith.select %is_first, %zeros, %so_far1_2_before : vector<16xf32>
+            %so_far1_2 = math.fma %so_far1_2_kept, %factor_lanes1, %so_far1_2_scaled : vector<16xf32>
+            vector.store %so_far1_2, %values[%item, %head1, %d2] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_3_scaled = arith.mulf %sums#11, %descale_lanes : vector<16xf32>
+            %so_far1_3_before = vector.load %values[%item, %head1, %d3] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_3_kept = arith.select %is_first, %zeros, %so_far1_3_before : vector<16xf32>
+            %so_far1_3 = math.fma %so_far1_3_kept, %factor_lanes1, %so_far1_3_scaled : vector<16xf32>
+            vector.store %so_far1_3, %values[%item, %head1, %d3] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_4_scaled = arith.mulf %sums#12, %descale_lanes : vector<16xf32>
+            %so_far1_4_before = vector.load %values[%item, %head1, %d4] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_4_kept = arith.select %is_first, %zeros, %so_far1_4_before : vector<16xf32>
+            %so_far1_4 = math.fma %so_far1_4_kept, %factor_lanes1, %so_far1_4_scaled : vector<16xf32>
+            vector.store %so_far1_4, %values[%item, %head1, %d4] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_5_scaled = arith.mulf %sums#13, %descale_lanes : vector<16xf32>
+            %so_far1_5_before = vector.load %values[%item, %head1, %d5] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_5_kept = arith.select %is_first, %zeros, %so_far1_5_before : vector<16xf32>
+            %so_far1_5 = math.fma %so_far1_5_kept, %factor_lanes1, %so_far1_5_scaled : vector<16xf32>
+            vector.store %so_far1_5, %values[%item, %head1, %d5] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_6_scaled = arith.mulf %sums#14, %descale_lanes : vector<16xf32>
+            %so_far1_6_before = vector.load %values[%item, %head1, %d6] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_6_kept = arith.select %is_first, %zeros, %so_far1_6_before : vector<16xf32>
+            %so_far1_6 = math.fma %so_far1_6_kept, %factor_lanes1, %so_far1_6_scaled : vector<16xf32>
+            vector.store %so_far1_6, %values[%item, %head1, %d6] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_7_scaled = arith.mulf %sums#15, %descale_lanes : vector<16xf32>
+            %so_far1_7_before = vector.load %values[%item, %head1, %d7] : memref<?x2x512xf32>, vector<16xf32>
+            %so_far1_7_kept = arith.select %is_first, %zeros, %so_far1_7_before : vector<16xf32>
+            %so_far1_7 = math.fma %so_far1_7_kept, %factor_lanes1, %so_far1_7_scaled : vector<16xf32>
+            vector.store %so_far1_7, %values[%item, %head1, %d7] : memref<?x2x512xf32>, vector<16xf32>
+      }
       }
       return
     }

@@ -60,8 +60,9 @@ def render(
         module_attributes: attributes of the module, for instance `hal.device.targets = [...]`.
 
     Returns:
-        A `builtin.module` with two functions: `attend`, from query, cache and selection to one partial
-        result per work item, and `fold`, from a row's partial results to its output.
+        A `builtin.module` with three functions: `attend`, from query, cache and selection to one partial
+        result per work item, `fold`, from a row's partial results to its output, and `attend_rows`, which
+        does both.
 
     Raises:
         ImportError: jinja2 is not installed.

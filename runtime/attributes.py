@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import numbers
 import operator
@@ -93,21 +92,7 @@ def resolve_byte_order(byte_order: Any) -> str:
     return _text("byte_order", byte_order, BYTE_ORDERS)
 
 
-def resolve_spec(*attributes: Any) -> KernelSpec:
-    """The kernel that the attributes ask for; the order is that of `_resolve_spec`.
-
-    Raises:
-        TypeError: an attribute is of the wrong kind; the text names it.
-        ValueError: an attribute has a value that is not allowed; the text names it.
-    """
-    try:
-        return _resolve_spec_once(*attributes)
-    except TypeError:
-        # Either a wrong kind, or one that cannot be hashed; without the cache both name the argument.
-        return _resolve_spec(*attributes)
-
-
-def _resolve_spec(
+def resolve_spec(
     query_dtype: np.dtype[Any],
     key_dtype: np.dtype[Any],
     heads: int,
@@ -128,6 +113,12 @@ def _resolve_spec(
     byte_order: Any,
     profile: Any,
 ) -> KernelSpec:
+    """The kernel that the attributes ask for.
+
+    Raises:
+        TypeError: an attribute is of the wrong kind; the text names it.
+        ValueError: an attribute has a value that is not allowed; the text names it.
+    """
     if query_dtype not in QUERY_DTYPES:
         raise TypeError(f"query is dtype {query_dtype}; allowed: {_names(QUERY_DTYPES)}")
     code_format = resolve_kv_dtype(key_dtype, kv_dtype)
@@ -157,10 +148,6 @@ def _resolve_spec(
     )
     _check_profile(_text("profile", profile, PROFILES), spec, selected)
     return spec
-
-
-# Specs are few and calls are many; typed, since True == 1 == 1.0 and only one of them is allowed.
-_resolve_spec_once = functools.lru_cache(maxsize=1024, typed=True)(_resolve_spec)
 
 
 def _check_profile(profile: str, spec: KernelSpec, selected: int) -> None:

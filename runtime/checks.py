@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from qsmla.ir.spec import NOPE_DIM, ROPE_DIM, ROW_BYTES, KernelSpec
-from qsmla.runtime.attributes import NO_LIMIT, refuse, refuse_kind, resolve_scale, resolve_spec
+from qsmla.ir.spec import NOPE_DIM, ROW_BYTES, KernelSpec
+from qsmla.runtime.attributes import NO_LIMIT, refuse, refuse_kind, resolve_scale
+from qsmla.runtime.form import resolve_form
 from qsmla.runtime.lengths import (
-    INT32_MAX,
     as_array,
     as_block_table,
     as_int32,
@@ -22,7 +23,6 @@ from qsmla.runtime.lengths import (
 )
 from qsmla.runtime.signature import named
 
-_QUERY_DIM: Final = NOPE_DIM + ROPE_DIM
 _SHARING_WORK: Final[Any] = 10_000
 """Bound on NumPy's exact overlap search; beyond it two arrays count as overlapping."""
 
@@ -93,13 +93,12 @@ def check_call(
     """
     query_array, key_array = as_array("query", query), as_array("key", key)
     indices_array = as_array("sparse_indices", sparse_indices)
-    if query_array.ndim not in (3, 4):
-        refuse("query's shape", query_array.shape, "[B, S1, N, 576] in BSND, [T, N, 576] in TND")
-    spec = resolve_spec(
+    form = resolve_form(
         query_array.dtype,
         key_array.dtype,
-        query_array.shape[-2],
-        indices_array.shape[-1] if indices_array.ndim else 0,
+        query_array.shape,
+        key_array.shape,
+        indices_array.shape,
         key_quant_mode,
         value_quant_mode,
         sparse_block_size,
@@ -120,93 +119,36 @@ def check_call(
     _check_reserved("value_dequant_scale", value_dequant_scale)
     if type(return_softmax_lse) is not bool and not isinstance(return_softmax_lse, np.bool_):
         refuse_kind("return_softmax_lse", return_softmax_lse, "True, False")
-    rows = _check_query(spec, query_array)
-    indices = _check_indices(spec, indices_array, query_array.shape[:-2], rows)
-    batch = None if spec.layout_query == "TND" else query_array.shape[0]
-    key_bytes = _check_key(spec, key_array, batch)
+    spec = form.spec
+    key_bytes = key_array[..., 0, :].view(np.uint8)
     if value is not None and value is not key:
         _check_value(as_array("value", value), key_array)
     query_lengths = _check_query_lengths(spec, actual_seq_lengths_query, query_array.shape)
     kv_lengths, table = _check_kv_lengths(
         spec, actual_seq_lengths_kv, block_table, key_bytes, len(query_lengths)
     )
-    output_shape = (*query_array.shape[:-1], NOPE_DIM)
     if out is not None:
         inputs = (query, key, sparse_indices, block_table, actual_seq_lengths_query, actual_seq_lengths_kv)
-        check_out(out, output_shape, query_array.dtype, inputs)
+        check_out(out, form.output_shape, query_array.dtype, inputs)
     return AttentionCall(
         spec=spec,
-        query=query_array.reshape(rows, *query_array.shape[-2:]),
+        query=query_array.reshape(form.query_shape),
         key=key_bytes,
-        indices=indices,
+        indices=as_int32("sparse_indices", indices_array).reshape(form.indices_shape),
         block_table=table,
         query_lengths=query_lengths,
         kv_lengths=kv_lengths,
         scale=resolve_scale(scale_value),
         return_softmax_lse=bool(return_softmax_lse),
         out=out,
-        output_shape=output_shape,
-        lse_shape=output_shape[:-1],
+        output_shape=form.output_shape,
+        lse_shape=form.lse_shape,
     )
 
 
 def _check_reserved(name: str, value: Any) -> None:
     if value is not None:
         refuse(name, value, "None; the scales lie in key's rows")
-
-
-def _check_query(spec: KernelSpec, query: npt.NDArray[Any]) -> int:
-    """The number of query rows."""
-    rows: int
-    if spec.layout_query == "TND":
-        check_shape("query", query, ("T", "N", _QUERY_DIM))
-        rows = query.shape[0]
-    else:
-        check_shape("query", query, ("B", "S1", "N", _QUERY_DIM))
-        rows = query.shape[0] * query.shape[1]
-    if rows > INT32_MAX:
-        refuse("query's number of rows", rows, f"at most {INT32_MAX}")
-    return rows
-
-
-def _check_indices(
-    spec: KernelSpec, indices: npt.NDArray[Any], leading: tuple[int, ...], rows: int
-) -> npt.NDArray[np.int32]:
-    check_shape("sparse_indices", indices, (*leading, 1, "K"))
-    selected = indices.shape[-1]
-    if not 1 <= selected <= INT32_MAX // spec.sparse_block_size:
-        refuse("sparse_indices' last dimension K", selected, "1 or more, with K * sparse_block_size in int32")
-    return as_int32("sparse_indices", indices).reshape(rows, selected)
-
-
-def _check_key(spec: KernelSpec, key: npt.NDArray[Any], batch: int | None) -> npt.NDArray[np.uint8]:
-    """The cache's bytes without the head dimension."""
-    if spec.layout_kv == "TND":
-        check_shape("key", key, ("T2", 1, ROW_BYTES))
-        rows = key.shape[0]
-    elif spec.layout_kv == "BSND":
-        check_shape("key", key, ("B" if batch is None else batch, "S2", 1, ROW_BYTES))
-        rows = key.shape[0] * key.shape[1]
-    else:
-        check_shape("key", key, ("block_num", "block_size", 1, ROW_BYTES))
-        page_size = key.shape[1]
-        check_page_size("key", page_size)
-        if page_size % spec.sparse_block_size:
-            refuse("sparse_block_size", spec.sparse_block_size, f"divisors of key's block_size {page_size}")
-        rows = key.shape[0] * page_size
-    if rows > INT32_MAX:
-        refuse("key's number of rows", rows, f"at most {INT32_MAX}")
-    return key[..., 0, :].view(np.uint8)
-
-
-def check_page_size(name: str, page_size: int) -> None:
-    """Refuse a block_size of the cache `name` that is no multiple of 16 up to 1024.
-
-    Raises:
-        ValueError: it is not.
-    """
-    if page_size % 16 or not 16 <= page_size <= 1024:
-        refuse(f"{name}'s block_size", page_size, "multiples of 16, 16..1024")
 
 
 def _check_value(value: npt.NDArray[Any], key: npt.NDArray[Any]) -> None:
@@ -238,7 +180,7 @@ def _check_query_lengths(spec: KernelSpec, lengths: Any, shape: tuple[int, ...])
         return sums
     batch, tokens = shape[:2]
     if lengths is None:
-        return np.full(batch, tokens, np.int32)
+        return _alike(batch, tokens)
     counts = as_lengths(name, lengths, batch)
     check_counts(name, counts, tokens, "query's S1")
     return counts
@@ -254,7 +196,7 @@ def _check_kv_lengths(
     if lengths is None:
         if spec.layout_kv != "BSND":
             refuse(name, None, f"int32 [B]; required by layout_kv {spec.layout_kv}")
-        return np.full(batch, key.shape[1], np.int32), None
+        return _alike(batch, key.shape[1]), None
     checked = as_lengths(name, lengths, batch)
     if spec.paged:
         if block_table is None:
@@ -265,6 +207,14 @@ def _check_kv_lengths(
     else:
         check_counts(name, checked, key.shape[1], "key's S2")
     return checked, None
+
+
+@functools.lru_cache(maxsize=64)
+def _alike(batch: int, length: int) -> npt.NDArray[np.int32]:
+    """The same length for each request; read-only, since other calls have it too."""
+    lengths = np.full(batch, length, np.int32)
+    lengths.flags.writeable = False
+    return lengths
 
 
 def check_out(
@@ -283,7 +233,7 @@ def check_out(
     array = as_array("out", out)
     if array.dtype != dtype:
         raise TypeError(f"out is dtype {array.dtype}; allowed: {why}{dtype}")
-    check_shape("out", array, shape)
+    check_shape("out", array.shape, shape)
     if not array.flags.writeable:
         raise ValueError("out is read-only; allowed: a writable array")
     if not array.flags.c_contiguous and _shares_elements(array):

@@ -14,14 +14,15 @@ import numpy.typing as npt
 from qsmla.compiler.targets import Target
 from qsmla.runtime.arrays import aligned_empty
 from qsmla.runtime.attributes import KEY_DTYPES, QUERY_DTYPES
-from qsmla.runtime.devices import aligned, element_type
+from qsmla.runtime.devices import Input, KeptArray, aligned, element_type
 from qsmla.runtime.lanes import Lane
 from qsmla.runtime.lengths import as_int32
 from qsmla.runtime.limits import check_buffer
+from qsmla.runtime.notices import warn_of_copies
 from qsmla.runtime.workers import Check, before_closing, pool
 
 _DTYPES = (*QUERY_DTYPES, *KEY_DTYPES, np.dtype(np.int32))
-Rows = npt.NDArray[np.int64] | npt.NDArray[np.bool_]
+Rows = slice | npt.NDArray[np.int64] | npt.NDArray[np.bool_]
 Piece = tuple[Rows | None, rt.HalBufferView | npt.NDArray[Any]]
 """Some rows of an array, None for all, and their values; what is known without computing is on the host."""
 
@@ -146,22 +147,34 @@ def from_device(
 
 
 def kernel_inputs(
-    arrays: Iterable[tuple[str, npt.NDArray[Any]]], resident: Mapping[str, DeviceArray], *, in_place: bool
-) -> list[npt.NDArray[Any] | rt.HalBufferView]:
+    arrays: Iterable[tuple[str, npt.NDArray[Any] | KeptArray]],
+    resident: Mapping[str, DeviceArray],
+    *,
+    in_place: bool,
+    caches: Sequence[str],
+) -> list[Input]:
     """Arrays, by the names of the arguments they come from, as a kernel takes them.
 
     Args:
         arrays: in the kernel's order and shapes; where one is resident, its values do not matter.
         resident: those on the device.
         in_place: whether the device reads the host's memory; arrays it cannot read are then copied once.
+        caches: those whose copies a user is told of.
     """
-    inputs: list[npt.NDArray[Any] | rt.HalBufferView] = []
+    inputs: list[Input] = []
     for name, array in arrays:
         there = resident.get(name)
-        if there is not None and there.nbytes:
+        if isinstance(array, KeptArray):
+            inputs.append(array)
+        elif there is not None and there.nbytes:
             inputs.append(rt.HalBufferView(there.buffer, array.shape, element_type(array.dtype)))
+        elif in_place:
+            readable = aligned(array)
+            if readable is not array and name in caches:
+                warn_of_copies(name, array)
+            inputs.append(readable)
         else:
-            inputs.append(aligned(array) if in_place else array)
+            inputs.append(array)
     return inputs
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import iree.runtime as rt
 import numpy as np
@@ -14,9 +14,10 @@ import numpy.typing as npt
 from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.ir.spec import NOPE_DIM, ROPE_DIM
 from qsmla.runtime.arrays import aligned_empty
-from qsmla.runtime.devices import aligned
+from qsmla.runtime.device_array import Rows
+from qsmla.runtime.devices import Device, Input, KeptArray, aligned
 from qsmla.runtime.lanes import Kernel, Lane, Partials
-from qsmla.runtime.output import Output
+from qsmla.runtime.output import Output, some_rows
 from qsmla.runtime.partition import CoreRange, Partition
 from qsmla.runtime.workers import Check, WorkerPool
 
@@ -24,14 +25,13 @@ from qsmla.runtime.workers import Check, WorkerPool
 class Step(NamedTuple):
     """Whole rows that are done at a time, and fit a chunk together."""
 
-    items: npt.NDArray[np.int32]
-    """[items, 3]: row in the inputs, batch, key block."""
-    spans: npt.NDArray[np.int32]
-    """[rows, 2]: a row's first item, and how many."""
+    items: KeptArray
+    """int32 [items, 3]: row in the inputs, batch, key block."""
+    spans: KeptArray
+    """int32 [rows, 2]: a row's first item, and how many."""
     longest: int
     """Items of the row that has the most."""
-    output_rows: npt.NDArray[np.int64]
-    """[rows]."""
+    output_rows: Rows
 
 
 class CoreSteps(NamedTuple):
@@ -51,9 +51,9 @@ Steps = dict[tuple[int, int, int], CoreSteps]
 class Work:
     """The rows to compute, in the order of the partition, and where their inputs and outputs lie."""
 
-    inputs: Sequence[npt.NDArray[Any] | rt.HalBufferView]
-    """The tensors of `attend` in front of the scale; views are those of the one lane's device."""
-    fold_inputs: Sequence[npt.NDArray[Any]] = ()
+    inputs: Sequence[Input]
+    """The tensors of `attend` in front of the scale."""
+    fold_inputs: Sequence[Input] = ()
     """The tensors of `fold` behind the partial results."""
     scale: float
     heads: int
@@ -157,12 +157,15 @@ class _Inputs:
     """What the kernel's functions take beside work items and partial results, where a lane reads it."""
 
     def __init__(self, lane: Lane, work: Work) -> None:
-        in_place = lane.device.reads_host_memory
-        self.attend = [
-            lane.device.view(one, is_aligned=in_place) if isinstance(one, np.ndarray) else one
-            for one in work.inputs
-        ]
-        self.fold = [lane.device.view(array, is_aligned=in_place) for array in work.fold_inputs]
+        self.attend = [_view(one, lane.device) for one in work.inputs]
+        self.fold = [_view(one, lane.device) for one in work.fold_inputs]
+
+
+def _view(tensor: Input, device: Device) -> rt.HalBufferView:
+    """A tensor as an argument; arrays are such as the device reads in place, if it does."""
+    if isinstance(tensor, np.ndarray):
+        return device.view(tensor, is_aligned=device.reads_host_memory)
+    return tensor.on(device) if isinstance(tensor, KeptArray) else tensor
 
 
 class _LaneRun:
@@ -189,7 +192,20 @@ class _LaneRun:
             if isinstance(step, int):
                 self._do_long_row(step)
             else:
-                self._fold(self._attend(step.items), step.spans, step.longest, step.output_rows)
+                self._do_step(step)
+
+    def _do_step(self, step: Step) -> None:
+        self._check()
+        device, inputs = self._device, self._inputs
+        output, lse = self._functions.attend_rows(
+            inputs.attend,
+            self._work.scale,
+            step.items.on(device),
+            inputs.fold,
+            step.spans.on(device),
+            step.longest,
+        )
+        self._work.output.put(step.output_rows, device, output, lse)
 
     def store(self, row: int, first: int, last: int, slots: Slots, slot: int) -> None:
         """Blocks first..last-1 of a row into slots, from `slot` on."""
@@ -228,7 +244,7 @@ class _LaneRun:
         partials: Partials,
         spans: npt.NDArray[np.int32],
         longest: int,
-        output_rows: npt.NDArray[np.int64],
+        output_rows: Rows,
     ) -> None:
         """Rows to their outputs; spans, which are `aligned`: a row's first partial result, and how many."""
         self._check()
@@ -252,7 +268,8 @@ def _steps(work: Work, start: int, end: int, chunk: int) -> CoreSteps:
         spans[:, 0] = blocks.cumsum() - blocks
         spans[:, 1] = blocks
         items = _items(work, group, np.zeros_like(blocks), blocks)
-        steps.append(Step(items, spans, int(blocks.max()), work.output_row[group]))
+        rows_here = some_rows(work.output_row[group])
+        steps.append(Step(KeptArray(items), KeptArray(spans), int(blocks.max()), rows_here))
     return CoreSteps(work.output_row[rows[empty]], tuple(steps))
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from qsmla.runtime.execution import Steps
 from qsmla.runtime.partition import Partition, plan_rows
 from qsmla.runtime.selection import MOST_ROWS_KEPT
+from qsmla.runtime.workers import before_closing
 
 
 class KeptPlan(NamedTuple):
@@ -43,3 +44,7 @@ def _kept_plan(blocks: bytes, rows_per_batch: bytes, num_cores: int, first_rows:
     starts = None if first_rows is None else np.frombuffer(first_rows, np.int64)
     batches = np.frombuffer(rows_per_batch, np.int64)
     return KeptPlan(plan_rows(np.frombuffer(blocks, np.int64), batches, num_cores, 0, first_rows=starts), {})
+
+
+# Views must not outlive their devices.
+before_closing(_kept_plan.cache_clear)

@@ -56,18 +56,18 @@ class Lane:
 
 
 class LoadedKernel:
-    """The two functions of an artifact on one device."""
+    """The functions of an artifact on one device."""
 
     def __init__(self, context: rt.VmContext, module: rt.VmModule) -> None:
         self._context = context
         self._attend = module.lookup_function("attend")
         self._fold = module.lookup_function("fold")
+        self._attend_rows = module.lookup_function("attend_rows")
 
     def attend(self, inputs: Sequence[rt.HalBufferView], scale: float, items: rt.HalBufferView) -> Partials:
         """Partial results of work items; `inputs` are the function's tensors in front of the scale."""
         arguments = rt.VmVariantList(len(inputs) + 2)
-        for view in inputs:
-            arguments.push_ref(view)
+        _push(arguments, inputs)
         arguments.push_float(scale)
         arguments.push_ref(items)
         return Partials(*self._call(self._attend, arguments, 3))
@@ -77,11 +77,31 @@ class LoadedKernel:
     ) -> tuple[rt.HalBufferView, rt.HalBufferView]:
         """Output and log-sum-exp of rows, from their partial results and the operator's own `inputs`."""
         arguments = rt.VmVariantList(len(inputs) + 5)
-        for view in (*partials, *inputs):
-            arguments.push_ref(view)
+        _push(arguments, partials)
+        _push(arguments, inputs)
         arguments.push_ref(spans)
         arguments.push_int(longest)
         out, lse = self._call(self._fold, arguments, 2)
+        return out, lse
+
+    def attend_rows(
+        self,
+        inputs: Sequence[rt.HalBufferView],
+        scale: float,
+        items: rt.HalBufferView,
+        fold_inputs: Sequence[rt.HalBufferView],
+        spans: rt.HalBufferView,
+        longest: int,
+    ) -> tuple[rt.HalBufferView, rt.HalBufferView]:
+        """`attend`, and `fold` of its partial results."""
+        arguments = rt.VmVariantList(len(inputs) + len(fold_inputs) + 4)
+        _push(arguments, inputs)
+        arguments.push_float(scale)
+        arguments.push_ref(items)
+        _push(arguments, fold_inputs)
+        arguments.push_ref(spans)
+        arguments.push_int(longest)
+        out, lse = self._call(self._attend_rows, arguments, 2)
         return out, lse
 
     def _call(
@@ -90,3 +110,8 @@ class LoadedKernel:
         returned = rt.VmVariantList(results)
         self._context.invoke(function, arguments, returned)
         return [returned.get_as_object(i, rt.HalBufferView) for i in range(results)]
+
+
+def _push(arguments: rt.VmVariantList, views: Sequence[rt.HalBufferView]) -> None:
+    for view in views:
+        arguments.push_ref(view)

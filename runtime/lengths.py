@@ -27,13 +27,12 @@ def as_array(name: str, value: Any) -> npt.NDArray[Any]:
     return value.view(np.ndarray)
 
 
-def check_shape(name: str, array: npt.NDArray[Any], wanted: tuple[int | str, ...]) -> None:
-    """Check an array's shape; a dimension given as text may have any size.
+def check_shape(name: str, shape: tuple[int, ...], wanted: tuple[int | str, ...]) -> None:
+    """Check the shape of an array; a dimension given as text may have any size.
 
     Raises:
         ValueError: the shape differs; the text shows both.
     """
-    shape = array.shape
     if shape == wanted:
         return
     # A loop, not all() over a generator: this runs several times a call.
@@ -73,7 +72,7 @@ def as_lengths(name: str, value: Any, batch: int | None) -> npt.NDArray[np.int32
     if isinstance(value, (list, tuple)):
         value = _from_sequence(name, value)
     lengths = as_int32(name, value)
-    check_shape(name, lengths, ("B" if batch is None else batch,))
+    check_shape(name, lengths.shape, ("B" if batch is None else batch,))
     return lengths
 
 
@@ -133,7 +132,7 @@ def as_block_table(
     table = as_array(name, value)
     if table.dtype != _INT32:
         _check_int64(name, table)
-    check_shape(name, table, (len(kv_lengths), "width >= ceil(max kv_len / block_size)"))
+    check_shape(name, table.shape, (len(kv_lengths), "width >= ceil(max kv_len / block_size)"))
     width = table.shape[1]
     check_counts(lengths_name, kv_lengths, min(width * page_size, INT32_MAX), f"{name}'s width in tokens")
     unsigned: npt.NDArray[Any] = table.view(np.uint32 if table.dtype == _INT32 else np.uint64)

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from qsmla.ir.spec import NOPE_DIM, MlaSpec
 from qsmla.runtime.attributes import check_integer, refuse, refuse_kind, resolve_scale
-from qsmla.runtime.checks import check_out, check_page_size
+from qsmla.runtime.checks import check_out
+from qsmla.runtime.form import check_page_size
 from qsmla.runtime.lengths import (
     INT32_MAX,
     as_array,
@@ -229,7 +230,7 @@ class _GivenPart:
         if self.cache is None:
             refuse(name, self.indices, f"None without {self.cache_name}")
         indices = as_int32(name, self.indices)
-        check_shape(name, indices, (*leading, 1, "topk"))
+        check_shape(name, indices.shape, (*leading, 1, "topk"))
         if not indices.shape[-1]:
             refuse(f"{name}'s last dimension topk", 0, "1 or more")
         return indices.reshape(-1, indices.shape[-1])
@@ -246,7 +247,7 @@ class _GivenPart:
             "TND": ("T2", 1, NOPE_DIM),
             "PA_BBND": ("block_num", "block_size", 1, NOPE_DIM),
         }
-        check_shape(name, codes, shapes[layout])
+        check_shape(name, codes.shape, shapes[layout])
         if codes.size // NOPE_DIM > INT32_MAX:
             refuse(f"{name}'s number of rows", codes.size // NOPE_DIM, f"at most {INT32_MAX}")
         longest = check_integer(f"max_seqlen_{name}", self.longest, range(INT32_MAX + 1))
@@ -316,7 +317,7 @@ def _check_query(q: Any, layout: Any) -> npt.NDArray[np.uint8]:
     if query.ndim not in (3, 4):
         refuse("q's shape", query.shape, "[B, S1, N, 512] in BSND, [T, N, 512] in TND")
     if isinstance(layout, str) and layout in shapes:
-        check_shape("q", query, shapes[layout])
+        check_shape("q", query.shape, shapes[layout])
     if not 1 <= query.shape[-2] <= 128:
         refuse("q's number of heads", query.shape[-2], "1..128")
     return query
@@ -382,5 +383,5 @@ def _check_sinks(sinks: Any, heads: int) -> npt.NDArray[np.float32]:
     array = as_array("sinks", sinks)
     if array.dtype != np.float32:
         raise TypeError(f"sinks is dtype {array.dtype}; allowed: float32")
-    check_shape("sinks", array, (heads,))
+    check_shape("sinks", array.shape, (heads,))
     return array

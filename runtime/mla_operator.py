@@ -11,6 +11,7 @@ from qsmla.compiler.artifact import Artifact
 from qsmla.compiler.errors import ArtifactError
 from qsmla.compiler.targets import Target
 from qsmla.ir.spec import NOPE_DIM, MlaSpec
+from qsmla.runtime.arrays import aligned_memory
 from qsmla.runtime.device_array import Array, DeviceArray, from_device, kernel_inputs
 from qsmla.runtime.devices import aligned
 from qsmla.runtime.execution import Steps, Work, run_partition
@@ -22,7 +23,6 @@ from qsmla.runtime.limits import check_buffer
 from qsmla.runtime.metadata import mla_fingerprint
 from qsmla.runtime.mla_checks import OUTPUT_DTYPE, MlaCall, check_mla_call
 from qsmla.runtime.mla_selection import MlaSelection, select
-from qsmla.runtime.notices import warn_of_copies
 from qsmla.runtime.output import Output, Result, results_of
 from qsmla.runtime.partition import check_cut
 from qsmla.runtime.row_keys import Lengths
@@ -245,8 +245,6 @@ def _work(
     """The call's arrays as the kernel takes them; `in_place`: the device reads the host's memory."""
     arrays: dict[str, npt.NDArray[Any]] = {"q": call.query}
     for name, part in call.parts.items():
-        if in_place and f"{name}_kv" not in resident:
-            warn_of_copies(f"{name}_kv", part.cache)
         arrays[f"{name}_kv"] = _with_a_first(part.cache)
         if name in selection.indices:
             arrays[f"{name}_sparse_indices"] = selection.indices[name]
@@ -256,7 +254,7 @@ def _work(
     arrays |= {"ranges": selection.ranges, "descales": np.array(descales, np.float32)}
     query_counts = call.lengths.query.astype(np.int64)
     return Work(
-        inputs=kernel_inputs(arrays.items(), resident, in_place=in_place),
+        inputs=kernel_inputs(arrays.items(), resident, in_place=in_place, caches=("ori_kv", "cmp_kv")),
         fold_inputs=[aligned(call.sinks) if in_place else call.sinks],
         scale=call.scale,
         heads=call.spec.heads,
@@ -271,7 +269,11 @@ def _work(
 
 def _with_a_first(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The array, or zeros where it is empty: kernels look at a first element where nothing is attended to."""
-    return array if array.size else np.zeros([max(1, extent) for extent in array.shape], array.dtype)
+    if array.size:
+        return array
+    first = aligned_memory(tuple(max(1, extent) for extent in array.shape), array.dtype)
+    first[...] = 0
+    return first
 
 
 def _check_buffers(call: MlaCall, selection: MlaSelection, target: Target) -> None:

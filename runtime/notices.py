@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy.typing as npt
 
-from qsmla.runtime.devices import importable
-
 _told_of_copies = False
 
 
 def warn_of_copies(name: str, cache: npt.NDArray[Any]) -> None:
-    """Warn, the first time in this process, if a CPU cannot read a cache where it lies."""
+    """Warn, the first time in this process, of a cache that a CPU cannot read where it lies."""
     global _told_of_copies
-    if _told_of_copies or importable(cache) or not cache.size:
+    if _told_of_copies or not cache.size:
         return
     _told_of_copies = True
     warnings.warn(

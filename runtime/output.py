@@ -19,14 +19,19 @@ Result = npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.float32]] | A
 """Arrays of the host; where the query is a DeviceArray, one or two of those."""
 
 
+def some_rows(numbers: npt.NDArray[np.int64]) -> Rows:
+    """Rows by their numbers, at least one: a slice, which is quicker to write to, where they are in order."""
+    first = int(numbers[0])
+    in_order = np.array_equal(numbers, np.arange(first, first + len(numbers)))
+    return slice(first, first + len(numbers)) if in_order else numbers
+
+
 class Output(ABC):
     """Takes results as they are made; several lanes may put different rows at a time."""
 
     @abstractmethod
-    def put(
-        self, rows: npt.NDArray[np.int64], device: Device, output: rt.HalBufferView, lse: rt.HalBufferView
-    ) -> None:
-        """Take the output [len(rows), heads, 512] and lse [len(rows), heads] of some rows."""
+    def put(self, rows: Rows, device: Device, output: rt.HalBufferView, lse: rt.HalBufferView) -> None:
+        """Take the output [some rows, heads, 512] and lse [some rows, heads]."""
 
     @abstractmethod
     def put_nothing(self, rows: Rows, lse: npt.ArrayLike = -np.inf) -> None:
@@ -55,9 +60,7 @@ class HostOutput(Output):
         self._output = self._result.reshape(rows) if in_place else np.empty(rows, dtype)
         self._lse = np.empty(rows[:-1], np.float32)
 
-    def put(
-        self, rows: npt.NDArray[np.int64], device: Device, output: rt.HalBufferView, lse: rt.HalBufferView
-    ) -> None:
+    def put(self, rows: Rows, device: Device, output: rt.HalBufferView, lse: rt.HalBufferView) -> None:
         """Copy the rows to their places."""
         self._output[rows] = device.read(output, self._output.dtype)
         self._lse[rows] = device.read(lse, np.float32)
@@ -90,9 +93,7 @@ class DeviceOutput(Output):
         self._outputs: list[Piece] = []
         self._lses: list[Piece] = []
 
-    def put(
-        self, rows: npt.NDArray[np.int64], device: Device, output: rt.HalBufferView, lse: rt.HalBufferView
-    ) -> None:
+    def put(self, rows: Rows, device: Device, output: rt.HalBufferView, lse: rt.HalBufferView) -> None:
         """Keep the piece."""
         self._outputs.append((rows, output))
         self._lses.append((rows, lse))

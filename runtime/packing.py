@@ -91,8 +91,8 @@ def pack_kv(
     _check_dtype("rope", rope.dtype, QUERY_DTYPES)
     kv_dtype = resolve_code_format(kv_dtype)
     layout = ROW_LAYOUTS[resolve_byte_order(byte_order)]
-    check_shape("nope", nope, (*nope.shape[:-1], NOPE_DIM))
-    check_shape("rope", rope, (*nope.shape[:-1], ROPE_DIM))
+    check_shape("nope", nope.shape, (*nope.shape[:-1], NOPE_DIM))
+    check_shape("rope", rope.shape, (*nope.shape[:-1], ROPE_DIM))
 
     packed = aligned_empty((*nope.shape[:-1], ROW_BYTES), _PACKED_DTYPES[kv_dtype])
     flat = packed.view(np.uint8).reshape(-1, ROW_BYTES)
@@ -132,7 +132,7 @@ def unpack_kv(
     except TypeError as error:
         raise TypeError(f"rope_dtype is {rope_dtype!r}; allowed: float16, bfloat16") from error
     _check_dtype("rope_dtype", rope_kind, QUERY_DTYPES)
-    check_shape("packed", packed, (*packed.shape[:-1], ROW_BYTES))
+    check_shape("packed", packed.shape, (*packed.shape[:-1], ROW_BYTES))
 
     leading = packed.shape[:-1]
     flat = packed.view(np.uint8).reshape(-1, ROW_BYTES)

@@ -6,6 +6,7 @@ operator: `plan_rows` needs nothing but the key blocks of each row.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -114,7 +115,7 @@ class Partition:
         if flaw is not None:
             raise ValueError(flaw)
 
-    @property
+    @functools.cached_property
     def ranges(self) -> tuple[CoreRange, ...]:
         """[num_cores]; what each core does."""
         return tuple(map(CoreRange, self.cursors, self.cursors[1:]))
@@ -362,7 +363,7 @@ def check_words(name: str, words: object) -> None:
     array = as_array(name, words)
     if array.dtype != np.int32:
         raise TypeError(f"{name} is dtype {array.dtype}; allowed: int32")
-    check_shape(name, array, (METADATA_WORDS,))
+    check_shape(name, array.shape, (METADATA_WORDS,))
 
 
 def _flaw(partition: Partition) -> str | None:

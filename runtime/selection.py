@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from qsmla.ir.spec import KernelSpec
 from qsmla.runtime.checks import AttentionCall
-from qsmla.runtime.devices import aligned
+from qsmla.runtime.devices import KeptArray
+from qsmla.runtime.workers import before_closing
 
 _CHUNK: Final = 1 << 22
 """Indices looked at in one go: bounds the scratch memory of a long call."""
@@ -46,9 +47,9 @@ class RowGeometry:
     """[B]; place of each request's first row among the planned rows."""
     first_rows: npt.NDArray[np.int64] | None
     """[B]; each request's first row in the output, None where they follow each other without a gap."""
-    query_lengths: npt.NDArray[np.int32]
-    kv_lengths: npt.NDArray[np.int32]
-    """[B]; the call's, where a CPU reads them in place."""
+    query_lengths: KeptArray
+    kv_lengths: KeptArray
+    """int32 [B]; the call's."""
 
 
 def row_geometry(call: AttentionCall) -> RowGeometry:
@@ -69,6 +70,10 @@ def _kept_geometry(
 ) -> RowGeometry:
     lengths = (np.frombuffer(text, np.int32) for text in (query_lengths, kv_lengths))
     return _row_geometry(spec, rows, extents, *lengths)
+
+
+# Views must not outlive their devices.
+before_closing(_kept_geometry.cache_clear)
 
 
 def _row_geometry(
@@ -120,8 +125,8 @@ def _row_geometry(
         rows_per_batch=rows_per_batch,
         first_in_order=rows_per_batch.cumsum() - rows_per_batch,
         first_rows=None if spec.layout_query == "TND" else query_starts,
-        query_lengths=aligned(query_lengths),
-        kv_lengths=aligned(kv_lengths),
+        query_lengths=KeptArray(query_lengths),
+        kv_lengths=KeptArray(kv_lengths),
     )
 
 
@@ -165,8 +170,11 @@ def valid_first(
     counts = np.empty(len(indices), np.int32)
     for rows in _chunks(indices.shape):
         is_valid = valid(rows)
+        if np.count_nonzero(is_valid) == is_valid.size:
+            counts[rows] = is_valid.shape[1]
+            continue
         here = np.add.reduce(is_valid, axis=1, dtype=np.int32, out=counts[rows])
-        if here.sum(dtype=np.int64) == is_valid.size or _is_compact(indices[rows], is_valid):
+        if _is_compact(indices[rows], is_valid):
             continue
         if result is None:
             result = indices.copy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +12,10 @@ import numpy.typing as npt
 from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.runtime.checks import AttentionCall
 from qsmla.runtime.device_array import DeviceArray, kernel_inputs
+from qsmla.runtime.devices import KeptArray
 from qsmla.runtime.execution import Steps, Work
 from qsmla.runtime.fingerprint import check_fingerprint, fingerprint
 from qsmla.runtime.kept_plans import KeptPlan, own_plan
-from qsmla.runtime.notices import warn_of_copies
 from qsmla.runtime.output import Output
 from qsmla.runtime.partition import Partition, check_cut, plan_rows
 from qsmla.runtime.selection import RowGeometry, choose, row_geometry
@@ -108,14 +109,16 @@ def work(
         requests, extent = call.output_shape[:2]
         query = query.reshape(requests, extent, *query.shape[1:])
         indices = indices.reshape(requests, extent, indices.shape[-1])
-    arrays = {"query": query, "key": call.key, "sparse_indices": indices}
+    arrays: dict[str, npt.NDArray[Any] | KeptArray] = {
+        "query": query,
+        "key": call.key,
+        "sparse_indices": indices,
+    }
     if call.block_table is not None:
         arrays["block_table"] = call.block_table
     arrays |= {"query_lengths": geometry.query_lengths, "kv_lengths": geometry.kv_lengths}
-    if in_place and "key" not in resident:
-        warn_of_copies("key", call.key)
     return Work(
-        inputs=kernel_inputs(arrays.items(), resident, in_place=in_place),
+        inputs=kernel_inputs(arrays.items(), resident, in_place=in_place, caches=("key",)),
         scale=call.scale,
         heads=call.spec.heads,
         output_row=geometry.planned,

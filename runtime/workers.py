@@ -136,6 +136,10 @@ class _Job:
             raise _AbandonedError
 
 
+def _nothing_else() -> None:
+    """The check of a task that is the whole job."""
+
+
 class _AbandonedError(Exception):
     """Another task of the job has failed."""
 
@@ -165,9 +169,12 @@ class WorkerPool:
         """
         if not tasks:
             return
-        job = _Job(tasks)
         own_thread = self._open_lane is not Lane or _has_stack()
         helpers = min(len(tasks), self.count) - own_thread
+        if own_thread and len(tasks) == 1:
+            self._run_here(tasks[0])
+            return
+        job = _Job(tasks)
         if helpers:
             self._start(self.count - own_thread)
         try:
@@ -183,6 +190,15 @@ class WorkerPool:
             job.fail(raised)
             with contextlib.suppress(BaseException):
                 job.wait()
+            raise
+
+    def _run_here(self, task: Task) -> None:
+        """A job of one task, which needs nobody to be told or waited for."""
+        try:
+            with self._caller_free:
+                task(self._caller(), _nothing_else)
+        except BaseException as raised:
+            traceback.clear_frames(raised.__traceback__)
             raise
 
     def close(self) -> None:

@@ -92,7 +92,7 @@ def test_every_value_of_every_field_parses_and_prints_back_the_same(schedule: Sc
     printed = parsed_and_printed(text)
     assert parsed_and_printed(printed) == printed
     assert f"module @{spec.label}" in printed
-    assert printed.count("iree.reflection") == 2
+    assert printed.count("iree.reflection") == 3
 
 
 def test_every_value_of_every_field_has_a_body_of_its_own() -> None:

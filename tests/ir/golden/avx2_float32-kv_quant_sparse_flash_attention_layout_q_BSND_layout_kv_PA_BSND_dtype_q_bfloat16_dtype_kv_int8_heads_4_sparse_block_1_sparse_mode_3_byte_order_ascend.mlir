@@ -36,6 +36,7 @@
 #row_head_column_to_head = affine_map<(r, h, d) -> (r, h)>
 #row_head_to_head = affine_map<(r, h) -> (h)>
 
+
 module @kv_quant_sparse_flash_attention_layout_q_BSND_layout_kv_PA_BSND_dtype_q_bfloat16_dtype_kv_int8_heads_4_sparse_block_1_sparse_mode_3_byte_order_ascend {
 
 stream.executable private @attend_avx2 {
@@ -1131,9 +1132,7 @@ stream.executable private @fold_avx2 {
 
 // Partial results: sum of exp2(score - maximum) * value, the maximum (scores carry log2(e)), and the sum of the weights.
 func.func @attend(
-  %query: !query, %key: !key, %indices: !indices,
-  %block_table: tensor<?x?xi32>,
-  %query_lengths: !lengths, %kv_lengths: !lengths, %scale: f32, %items: !items
+  %query: !query, %key: !key, %indices: !indices, %block_table: tensor<?x?xi32>, %query_lengths: !lengths, %kv_lengths: !lengths, %scale: f32, %items: !items
 ) -> (!partial, !per_head, !per_head) attributes {iree.reflection = {}} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -1238,8 +1237,7 @@ func.func @attend(
 // Rows to their outputs and log-sum-exp. %spans: a row's first partial result and how many; %longest: the most any
 // row has. One block at a time and in order, so that a row's bits depend on its own blocks alone.
 func.func @fold(
-  %partial: !partial, %maximum: !per_head, %total: !per_head,
-  %spans: tensor<?x2xi32>, %longest: i32
+  %partial: !partial, %maximum: !per_head, %total: !per_head, %spans: tensor<?x2xi32>, %longest: i32
 ) -> (!folded, !per_head) attributes {iree.reflection = {}} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -1282,6 +1280,17 @@ func.func @fold(
     %lse_e = arith.mulf %lse_2, %ln_2 : f32
     linalg.yield %lse_e : f32
   } -> !per_head
+  return %out, %lse : !folded, !per_head
+}
+
+// Both, for rows whose work items are all there.
+func.func @attend_rows(
+  %query: !query, %key: !key, %indices: !indices, %block_table: tensor<?x?xi32>, %query_lengths: !lengths, %kv_lengths: !lengths, %scale: f32, %items: !items, %spans: tensor<?x2xi32>, %longest: i32
+) -> (!folded, !per_head) attributes {iree.reflection = {}} {
+  %partial, %maximum, %total = call @attend(%query, %key, %indices, %block_table, %query_lengths, %kv_lengths, %scale, %items)
+    : (!query, !key, !indices, tensor<?x?xi32>, !lengths, !lengths, f32, !items) -> (!partial, !per_head, !per_head)
+  %out, %lse = call @fold(%partial, %maximum, %total, %spans, %longest)
+    : (!partial, !per_head, !per_head, tensor<?x2xi32>, i32) -> (!folded, !per_head)
   return %out, %lse : !folded, !per_head
 }
 }

@@ -33,6 +33,7 @@
 #item = affine_map<(w) -> (w)>
 #row_head_column_to_row = affine_map<(r, h, d) -> (r)>
 
+
 module @quant_sparse_flash_mla_ori_none_cmp_dense_kv_cache_contiguous_heads_2 {
 
 stream.executable private @attend_avx512_bf16 {
@@ -1178,9 +1179,7 @@ stream.executable private @fold_avx512_bf16 {
 
 // Partial results: sum of exp2(score - maximum) * value, the maximum (scores carry log2(e)), and the sum of the weights.
 func.func @attend(
-  %query_rows: !query_rows,
-  %cmp_kv: !kv,
-  %ranges: !ranges, %descales: !descales, %scale: f32, %items: !items
+  %query_rows: !query_rows, %cmp_kv: !kv, %ranges: !ranges, %descales: !descales, %scale: f32, %items: !items
 ) -> (!partial, !per_head, !per_head) attributes {iree.reflection = {}} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -1265,9 +1264,7 @@ func.func @attend(
 // Rows to their outputs and log-sum-exp. %spans: a row's first partial result and how many; %longest: the most any
 // row has. One block at a time and in order, so that a row's bits depend on its own blocks alone.
 func.func @fold(
-  %partial: !partial, %maximum: !per_head, %total: !per_head,
-  %sinks: !sinks,
-  %spans: tensor<?x2xi32>, %longest: i32
+  %partial: !partial, %maximum: !per_head, %total: !per_head, %sinks: !sinks, %spans: tensor<?x2xi32>, %longest: i32
 ) -> (!folded, !per_head) attributes {iree.reflection = {}} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -1347,6 +1344,17 @@ func.func @fold(
     %lse_or_sink = arith.select %is_all, %sink, %lse_e : f32
     linalg.yield %lse_or_sink : f32
   } -> !per_head
+  return %out, %lse : !folded, !per_head
+}
+
+// Both, for rows whose work items are all there.
+func.func @attend_rows(
+  %query_rows: !query_rows, %cmp_kv: !kv, %ranges: !ranges, %descales: !descales, %scale: f32, %items: !items, %sinks: !sinks, %spans: tensor<?x2xi32>, %longest: i32
+) -> (!folded, !per_head) attributes {iree.reflection = {}} {
+  %partial, %maximum, %total = call @attend(%query_rows, %cmp_kv, %ranges, %descales, %scale, %items)
+    : (!query_rows, !kv, !ranges, !descales, f32, !items) -> (!partial, !per_head, !per_head)
+  %out, %lse = call @fold(%partial, %maximum, %total, %sinks, %spans, %longest)
+    : (!partial, !per_head, !per_head, !sinks, tensor<?x2xi32>, i32) -> (!folded, !per_head)
   return %out, %lse : !folded, !per_head
 }
 }

@@ -33,17 +33,12 @@
 #item = affine_map<(w) -> (w)>
 #row_head_column_to_row = affine_map<(r, h, d) -> (r)>
 
+
 module @quant_sparse_flash_mla_ori_dense_cmp_sparse_kv_cache_paged_heads_128 {
 
 // Partial results: sum of exp2(score - maximum) * value, the maximum (scores carry log2(e)), and the sum of the weights.
 func.func @attend(
-  %query_rows: !query_rows,
-  %ori_kv: !kv,
-  %ori_block_table: tensor<?x?xi32>,
-  %cmp_kv: !kv,
-  %cmp_indices: !indices_rows,
-  %cmp_block_table: tensor<?x?xi32>,
-  %ranges: !ranges, %descales: !descales, %scale: f32, %items: !items
+  %query_rows: !query_rows, %ori_kv: !kv, %ori_block_table: tensor<?x?xi32>, %cmp_kv: !kv, %cmp_indices: !indices_rows, %cmp_block_table: tensor<?x?xi32>, %ranges: !ranges, %descales: !descales, %scale: f32, %items: !items
 ) -> (!partial, !per_head, !per_head) attributes {iree.reflection = {}} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -324,9 +319,7 @@ func.func @attend(
 // Rows to their outputs and log-sum-exp. %spans: a row's first partial result and how many; %longest: the most any
 // row has. One block at a time and in order, so that a row's bits depend on its own blocks alone.
 func.func @fold(
-  %partial: !partial, %maximum: !per_head, %total: !per_head,
-  %sinks: !sinks,
-  %spans: tensor<?x2xi32>, %longest: i32
+  %partial: !partial, %maximum: !per_head, %total: !per_head, %sinks: !sinks, %spans: tensor<?x2xi32>, %longest: i32
 ) -> (!folded, !per_head) attributes {iree.reflection = {}} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -464,6 +457,17 @@ func.func @fold(
     %lse_or_sink = arith.select %is_all, %sink, %lse_e : f32
     linalg.yield %lse_or_sink : f32
   } -> !per_head
+  return %out, %lse : !folded, !per_head
+}
+
+// Both, for rows whose work items are all there.
+func.func @attend_rows(
+  %query_rows: !query_rows, %ori_kv: !kv, %ori_block_table: tensor<?x?xi32>, %cmp_kv: !kv, %cmp_indices: !indices_rows, %cmp_block_table: tensor<?x?xi32>, %ranges: !ranges, %descales: !descales, %scale: f32, %items: !items, %sinks: !sinks, %spans: tensor<?x2xi32>, %longest: i32
+) -> (!folded, !per_head) attributes {iree.reflection = {}} {
+  %partial, %maximum, %total = call @attend(%query_rows, %ori_kv, %ori_block_table, %cmp_kv, %cmp_indices, %cmp_block_table, %ranges, %descales, %scale, %items)
+    : (!query_rows, !kv, tensor<?x?xi32>, !kv, !indices_rows, tensor<?x?xi32>, !ranges, !descales, f32, !items) -> (!partial, !per_head, !per_head)
+  %out, %lse = call @fold(%partial, %maximum, %total, %sinks, %spans, %longest)
+    : (!partial, !per_head, !per_head, !sinks, tensor<?x2xi32>, i32) -> (!folded, !per_head)
   return %out, %lse : !folded, !per_head
 }
 }

@@ -192,7 +192,11 @@ def test_reflection_survives_as_it_is(text: str) -> None:
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(module_text)
         functions = list(module.body.operations)
-        assert [ir.StringAttr(f.attributes["sym_name"]).value for f in functions] == ["attend", "fold"]
+        assert [ir.StringAttr(f.attributes["sym_name"]).value for f in functions] == [
+            "attend",
+            "fold",
+            "attend_rows",
+        ]
         for function in functions:
             reflection = ir.DictAttr(function.attributes["iree.reflection"])
             assert ir.StringAttr(reflection["note"]).value_bytes == text.encode()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.runtime.balance import cut_rows
 from qsmla.runtime.lengths import INT32_MAX, as_array, check_shape
+from qsmla.runtime.partition_rules import MAX_CORES, flaw
 
 ROW_OVERHEAD: Final = 0
 """What a row costs each core that touches it beside its blocks (query, fold, output), in blocks.
@@ -23,7 +24,6 @@ ROW_OVERHEAD: Final = 0
 Measured on a CPU, 64 rows of one block against 8 rows of 8: 0.05 to 0.13 of a block with 1 to 128 heads, so
 0 is the nearest whole number; 1 would count short rows as twice the work they are.
 """
-MAX_CORES: Final = 132
 NUM_CORES: Final = range(1, MAX_CORES + 1)
 METADATA_WORDS: Final = 1024
 MAGIC: Final = 0x314D5351
@@ -111,9 +111,9 @@ class Partition:
     """The split rows, in order."""
 
     def __post_init__(self) -> None:
-        flaw = _flaw(self)
-        if flaw is not None:
-            raise ValueError(flaw)
+        found = flaw(self)
+        if found is not None:
+            raise ValueError(found)
 
     @functools.cached_property
     def ranges(self) -> tuple[CoreRange, ...]:
@@ -364,29 +364,3 @@ def check_words(name: str, words: object) -> None:
     if array.dtype != np.int32:
         raise TypeError(f"{name} is dtype {array.dtype}; allowed: int32")
     check_shape(name, array.shape, (METADATA_WORDS,))
-
-
-def _flaw(partition: Partition) -> str | None:
-    """What in a partition contradicts the layout's rules, if anything."""
-    cursors, combines = partition.cursors, partition.combines
-    if len(cursors) != partition.num_cores + 1 or len(combines) >= partition.num_cores:
-        return f"{len(cursors)} cursors and {len(combines)} split rows for {partition.num_cores} cores"
-    if cursors[-1] != (partition.batch_size, 0, 0, partition.slots) or list(cursors) != sorted(cursors):
-        return "the cursors do not lead from the first row to the end"
-    if cursors[0].block or cursors[0].slot:
-        return f"core 0 begins inside a row, at {tuple(cursors[0])}"
-    slot = 0
-    for combine in combines:
-        if combine.first_slot != slot or combine.slots < 2 or combine.row > INT32_MAX:
-            return (
-                f"split row {combine.row} has slots {combine.first_slot}..+{combine.slots} behind slot {slot}"
-            )
-        slot += combine.slots
-    if slot != partition.slots:
-        return f"the split rows have {slot} slots of {partition.slots}"
-    if not partition.largest_load <= partition.total_load <= partition.largest_load * partition.num_cores:
-        return f"largest load {partition.largest_load} of {partition.total_load} in all"
-    for name in ("batch_size", "rows", "key_block", "row_overhead"):
-        if not 0 <= getattr(partition, name) <= INT32_MAX:
-            return f"{name} is {getattr(partition, name)}; allowed: 0..{INT32_MAX}"
-    return None

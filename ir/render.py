@@ -60,9 +60,9 @@ def render(
         module_attributes: attributes of the module, for instance `hal.device.targets = [...]`.
 
     Returns:
-        A `builtin.module` with three functions: `attend`, from query, cache and selection to one partial
-        result per work item, `fold`, from a row's partial results to its output, and `attend_rows`, which
-        does both.
+        A `builtin.module` with four functions: `attend`, from query, cache and selection to one partial
+        result per work item; `attend_into`, the same into the caller's memory; `fold`, from a row's partial
+        results to its output; `attend_rows`, which attends and folds.
 
     Raises:
         ImportError: jinja2 is not installed.

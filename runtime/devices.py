@@ -23,6 +23,9 @@ _ELEMENT_TYPES: Final = {
     np.dtype(np.float16): int(rt.HalElementType.FLOAT_16),
     np.dtype(ml_dtypes.bfloat16): int(rt.HalElementType.BFLOAT_16),
 }
+SCRATCH_BYTES: Final = {"llvm-cpu": 16 << 20, "vulkan": 64 << 20, "cuda": 256 << 20}
+"""About what the intermediate tensors of one call of a kernel may take, by the kind of its target;
+on a CPU little enough to stay in the cache."""
 _USAGE: Final = int(rt.BufferUsage.DEFAULT)
 
 
@@ -63,8 +66,6 @@ class Device(ABC):
     """As in `Target.kind`."""
     reads_host_memory: bool
     """Whether kernels read arrays that are `importable` where they lie."""
-    scratch_bytes: int
-    """About what the intermediate tensors of one call of a kernel may take."""
 
     def __init__(self, hal: rt.HalDevice) -> None:
         self.hal = hal
@@ -106,7 +107,6 @@ class CpuDevice(Device):
 
     kind = "llvm-cpu"
     reads_host_memory = True
-    scratch_bytes = 16 << 20  # little enough to stay in the cache
 
     _MEMORY: Final = int(rt.MemoryType.DEVICE_LOCAL | rt.MemoryType.HOST_VISIBLE)
 
@@ -133,14 +133,15 @@ class KeptArray:
     """An array that call after call takes, and its views: a device makes one once."""
 
     def __init__(self, array: npt.NDArray[Any]) -> None:
-        self._array = aligned(array)
+        self.array = aligned(array)
+        """Not to be written to."""
         self._views: dict[Device, rt.HalBufferView] = {}
 
     def on(self, device: Device) -> rt.HalBufferView:
         """The array as an argument of kernels on the device; called by whoever drives it."""
         view = self._views.get(device)
         if view is None:
-            view = self._views[device] = device.view(self._array, is_aligned=True)
+            view = self._views[device] = device.view(self.array, is_aligned=True)
         return view
 
 
@@ -171,7 +172,6 @@ class GpuDevice(Device):
         if isinstance(found, str):
             raise ValueError(f"target is {target.label!r}, which cannot run here: {found}")
         self.kind = target.kind
-        self.scratch_bytes = (64 if target.kind == "vulkan" else 256) << 20
         super().__init__(rt.get_driver(DRIVERS[target.kind]).create_device(found.number))
         self._semaphore = self.hal.create_semaphore(0)
         self._copies = 0

@@ -1,24 +1,47 @@
-"""Plans that calls make for themselves, kept for the calls that follow."""
+"""Plans and what runs by them, kept for the calls that follow."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qsmla.runtime.execution import Steps
+from qsmla.runtime.devices import SCRATCH_BYTES
+from qsmla.runtime.execution import item_bytes
 from qsmla.runtime.partition import Partition, plan_rows
+from qsmla.runtime.program import Program, RowOrder
 from qsmla.runtime.selection import MOST_ROWS_KEPT
 from qsmla.runtime.workers import before_closing
 
 
-class KeptPlan(NamedTuple):
-    """A plan, and what calls have worked out from it."""
+class KeptPlan:
+    """A plan, and the programs that calls have made of it."""
 
-    partition: Partition
-    steps: Steps
+    def __init__(self, partition: Partition, *, keep: bool) -> None:
+        self.partition = partition
+        self._keep = keep
+        self._programs: dict[tuple[str, int], Program] = {}
+
+    def program(self, order: RowOrder, kind: str, heads: int) -> Program:
+        """The steps of a call.
+
+        Args:
+            order: the rows that the plan is of; the plan alone says which they are.
+            kind: of the call's target.
+            heads: of its queries.
+        """
+        known = (kind, heads)
+        program = self._programs.get(known)
+        if program is None:
+            chunk = max(1, SCRATCH_BYTES[kind] // item_bytes(heads))
+            fold_chunk = max(1, self.partition.slots) if kind == "llvm-cpu" else chunk
+            program = Program(order, self.partition, chunk=chunk, fold_chunk=fold_chunk, keep=self._keep)
+            if self._keep:
+                self._programs[known] = program
+        return program
 
 
 def own_plan(
@@ -33,17 +56,47 @@ def own_plan(
     The layers of a model call with the same blocks one after the other, so that plans of few rows are kept.
     """
     if len(blocks) > MOST_ROWS_KEPT:
-        return KeptPlan(plan_rows(blocks, rows_per_batch, num_cores, 0, first_rows=first_rows), {})
+        plan = plan_rows(blocks, rows_per_batch, num_cores, 0, first_rows=first_rows)
+        return KeptPlan(plan, keep=False)
     starts = None if first_rows is None else first_rows.astype(np.int64).tobytes()
     batches = rows_per_batch.astype(np.int64).tobytes()
     return _kept_plan(blocks.astype(np.int64).tobytes(), batches, num_cores, starts)
+
+
+def given_plan(
+    given: Partition,
+    blocks: NDArray[np.integer[Any]],
+    rows_per_batch: NDArray[np.integer[Any]],
+    *,
+    first_rows: NDArray[np.integer[Any]] | None = None,
+) -> KeptPlan:
+    """The plan that was handed in, which must be the one that would be made.
+
+    Args:
+        given: as it was handed in, its fingerprint known to be right.
+        blocks, rows_per_batch, first_rows: as in `plan_rows`.
+
+    Raises:
+        ValueError: it differs: a row would be done twice, or not at all.
+    """
+    plan = own_plan(blocks, rows_per_batch, given.num_cores, first_rows=first_rows)
+    if any(getattr(given, name) != getattr(plan.partition, name) for name in _CUT):
+        raise ValueError(
+            "metadata is damaged: its cursors, slots or loads are not those of a plan for this call"
+        )
+    return plan
+
+
+_CUT: Final = tuple(field.name for field in dataclasses.fields(Partition) if field.name != "fingerprint")
+"""What a partition says, but for which call it is."""
 
 
 @functools.lru_cache(maxsize=16)
 def _kept_plan(blocks: bytes, rows_per_batch: bytes, num_cores: int, first_rows: bytes | None) -> KeptPlan:
     starts = None if first_rows is None else np.frombuffer(first_rows, np.int64)
     batches = np.frombuffer(rows_per_batch, np.int64)
-    return KeptPlan(plan_rows(np.frombuffer(blocks, np.int64), batches, num_cores, 0, first_rows=starts), {})
+    plan = plan_rows(np.frombuffer(blocks, np.int64), batches, num_cores, 0, first_rows=starts)
+    return KeptPlan(plan, keep=True)
 
 
 # Views must not outlive their devices.

@@ -61,6 +61,7 @@ class LoadedKernel:
     def __init__(self, context: rt.VmContext, module: rt.VmModule) -> None:
         self._context = context
         self._attend = module.lookup_function("attend")
+        self._attend_into = module.lookup_function("attend_into")
         self._fold = module.lookup_function("fold")
         self._attend_rows = module.lookup_function("attend_rows")
 
@@ -71,6 +72,21 @@ class LoadedKernel:
         arguments.push_float(scale)
         arguments.push_ref(items)
         return Partials(*self._call(self._attend, arguments, 3))
+
+    def attend_into(
+        self,
+        inputs: Sequence[rt.HalBufferView],
+        scale: float,
+        items: rt.HalBufferView,
+        storage: rt.HalBufferView,
+    ) -> Partials:
+        """`attend`, with `storage` as the memory of the values."""
+        arguments = rt.VmVariantList(len(inputs) + 3)
+        _push(arguments, inputs)
+        arguments.push_float(scale)
+        arguments.push_ref(items)
+        arguments.push_ref(storage)
+        return Partials(*self._call(self._attend_into, arguments, 3))
 
     def fold(
         self, partials: Partials, inputs: Sequence[rt.HalBufferView], spans: rt.HalBufferView, longest: int

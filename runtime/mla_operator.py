@@ -14,9 +14,9 @@ from qsmla.ir.spec import NOPE_DIM, MlaSpec
 from qsmla.runtime.arrays import aligned_memory
 from qsmla.runtime.device_array import Array, DeviceArray, from_device, kernel_inputs
 from qsmla.runtime.devices import aligned
-from qsmla.runtime.execution import Steps, Work, run_partition
+from qsmla.runtime.execution import Work, run_program
 from qsmla.runtime.fingerprint import check_fingerprint
-from qsmla.runtime.kept_plans import KeptPlan, own_plan
+from qsmla.runtime.kept_plans import KeptPlan, given_plan, own_plan
 from qsmla.runtime.kernels import kernel_for, resolve_target, target_of
 from qsmla.runtime.lanes import Kernel
 from qsmla.runtime.limits import check_buffer
@@ -24,7 +24,7 @@ from qsmla.runtime.metadata import mla_fingerprint
 from qsmla.runtime.mla_checks import OUTPUT_DTYPE, MlaCall, check_mla_call
 from qsmla.runtime.mla_selection import MlaSelection, select
 from qsmla.runtime.output import Output, Result, results_of
-from qsmla.runtime.partition import check_cut
+from qsmla.runtime.program import RowOrder
 from qsmla.runtime.row_keys import Lengths
 from qsmla.runtime.workers import pool
 
@@ -182,7 +182,9 @@ def _run(
     selection = select(call)
     _check_buffers(call, selection, target)
     lanes = pool(target)
-    cut, steps = _partition(call, selection, lanes.count, metadata)
+    counts = call.lengths.query.astype(np.int64)
+    order = RowOrder(selection.output_row, selection.batch, selection.blocks, np.cumsum(counts) - counts)
+    program = _kept_plan(call, selection, lanes.count, metadata).program(order, target.kind, call.spec.heads)
     stay_on = target if "q" in resident else None
     for name, indices in selection.indices.items():
         if indices is not call.parts[name].indices:
@@ -191,8 +193,8 @@ def _run(
 
     def compute(output: Output) -> None:
         in_place = target.kind == "llvm-cpu"
-        work = _work(call, selection, output, resident, in_place=in_place, steps=steps)
-        run_partition(kernel, work, cut, lanes)
+        work = _work(call, selection, output, resident, in_place=in_place)
+        run_program(kernel, work, program, lanes)
         if len(selection.output_row) < len(call.query):
             nobody = np.ones(len(call.query), np.bool_)
             nobody[selection.output_row] = False
@@ -211,10 +213,10 @@ def _run(
     )
 
 
-def _partition(
+def _kept_plan(
     call: MlaCall, selection: MlaSelection, num_cores: int, metadata: npt.NDArray[np.int32] | None
 ) -> KeptPlan:
-    """The partition that `metadata` holds, or one over `num_cores`.
+    """The plan to run by: the one that `metadata` holds, or one over `num_cores` cores.
 
     Ids that occur several times may make more blocks than any metadata counts. Such a call is cut anew, over
     as many cores; a row's bits do not depend on where it is cut.
@@ -226,9 +228,9 @@ def _partition(
     lengths = call.lengths
     if metadata is not None:
         planned = check_fingerprint(metadata, mla_fingerprint(call.attributes, lengths))
-        check_cut(planned, selection.planned_blocks, lengths.query, lengths.first_rows)
+        plan = given_plan(planned, selection.planned_blocks, lengths.query, first_rows=lengths.first_rows)
         if np.array_equal(selection.blocks, selection.planned_blocks):
-            return KeptPlan(planned, {})
+            return plan
         num_cores = planned.num_cores
     return own_plan(selection.blocks, lengths.query, num_cores, first_rows=lengths.first_rows)
 
@@ -240,7 +242,6 @@ def _work(
     resident: dict[str, DeviceArray],
     *,
     in_place: bool,
-    steps: Steps,
 ) -> Work:
     """The call's arrays as the kernel takes them; `in_place`: the device reads the host's memory."""
     arrays: dict[str, npt.NDArray[Any]] = {"q": call.query}
@@ -252,18 +253,12 @@ def _work(
             arrays[f"{name}_block_table"] = _with_a_first(part.block_table)
     descales = [call.parts[name].descale if name in call.parts else 1.0 for name in ("ori", "cmp")]
     arrays |= {"ranges": selection.ranges, "descales": np.array(descales, np.float32)}
-    query_counts = call.lengths.query.astype(np.int64)
     return Work(
         inputs=kernel_inputs(arrays.items(), resident, in_place=in_place, caches=("ori_kv", "cmp_kv")),
         fold_inputs=[aligned(call.sinks) if in_place else call.sinks],
         scale=call.scale,
         heads=call.spec.heads,
-        output_row=selection.output_row,
-        batch=selection.batch,
-        blocks=selection.blocks,
-        first_in_order=np.cumsum(query_counts) - query_counts,
         output=output,
-        steps=steps,
     )
 
 

@@ -15,14 +15,14 @@ from qsmla.ir.spec import KernelSpec, MlaSpec
 from qsmla.runtime.attributes import NO_LIMIT, check_integer
 from qsmla.runtime.checks import AttentionCall, check_call
 from qsmla.runtime.device_array import Array, DeviceArray, from_device
-from qsmla.runtime.execution import run_partition
+from qsmla.runtime.execution import run_program
 from qsmla.runtime.kernels import kernel_for, resolve_target, target_of
 from qsmla.runtime.lanes import Kernel
 from qsmla.runtime.limits import check_buffers
 from qsmla.runtime.mla_operator import LoadedMla
 from qsmla.runtime.output import Output, Result, results_of
 from qsmla.runtime.partition import NUM_CORES
-from qsmla.runtime.work import own_partition, partition, select, work
+from qsmla.runtime.work import kept_plan, plan_of, row_order, select, work
 from qsmla.runtime.workers import pool, worker_count
 
 _ON_DEVICE: Final = ("query", "key", "sparse_indices")
@@ -144,7 +144,7 @@ def plan(*, num_cores: int | None = None, out: npt.NDArray[np.int32] | None = No
     }
     call = check_call(**on_host)
     cores = worker_count() if num_cores is None else check_integer("num_cores", num_cores, NUM_CORES)
-    return partition(call, select(call), cores).encode(out)
+    return plan_of(select(call), call, cores).encode(out)
 
 
 class LoadedKernel:
@@ -238,10 +238,9 @@ def _run(
     selection = select(call)
     check_buffers(call, selection.blocks, target)
     lanes = pool(target)
-    if metadata is None:
-        cut, steps = own_partition(selection, lanes.count)
-    else:
-        cut, steps = partition(call, selection, lanes.count, metadata), {}
+    program = kept_plan(call, selection, lanes.count, metadata).program(
+        row_order(selection), target.kind, call.spec.heads
+    )
     stay_on = target if "query" in resident else None
     if selection.indices is not call.indices:
         # Brought to the front on the host: what lies on the device is another array.
@@ -249,9 +248,9 @@ def _run(
 
     def compute(output: Output) -> None:
         in_place = target.kind == "llvm-cpu"
-        made = work(call, selection, output, in_place=in_place, resident=resident, steps=steps)
-        run_partition(kernel, made, cut, lanes)
-        if len(made.output_row) < len(call.query):
+        made = work(call, selection, output, in_place=in_place, resident=resident)
+        run_program(kernel, made, program, lanes)
+        if len(selection.blocks) < len(call.query):
             output.put_nothing(selection.geometry.batch < 0)
 
     return results_of(

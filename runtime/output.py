@@ -19,13 +19,6 @@ Result = npt.NDArray[Any] | tuple[npt.NDArray[Any], npt.NDArray[np.float32]] | A
 """Arrays of the host; where the query is a DeviceArray, one or two of those."""
 
 
-def some_rows(numbers: npt.NDArray[np.int64]) -> Rows:
-    """Rows by their numbers, at least one: a slice, which is quicker to write to, where they are in order."""
-    first = int(numbers[0])
-    in_order = np.array_equal(numbers, np.arange(first, first + len(numbers)))
-    return slice(first, first + len(numbers)) if in_order else numbers
-
-
 class Output(ABC):
     """Takes results as they are made; several lanes may put different rows at a time."""
 

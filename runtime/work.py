@@ -13,11 +13,12 @@ from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.runtime.checks import AttentionCall
 from qsmla.runtime.device_array import DeviceArray, kernel_inputs
 from qsmla.runtime.devices import KeptArray
-from qsmla.runtime.execution import Steps, Work
+from qsmla.runtime.execution import Work
 from qsmla.runtime.fingerprint import check_fingerprint, fingerprint
-from qsmla.runtime.kept_plans import KeptPlan, own_plan
+from qsmla.runtime.kept_plans import KeptPlan, given_plan, own_plan
 from qsmla.runtime.output import Output
-from qsmla.runtime.partition import Partition, check_cut, plan_rows
+from qsmla.runtime.partition import Partition, plan_rows
+from qsmla.runtime.program import RowOrder
 from qsmla.runtime.selection import RowGeometry, choose, row_geometry
 
 
@@ -40,31 +41,43 @@ def select(call: AttentionCall) -> Selection:
     return Selection(geometry, indices, -(-keys // KEY_BLOCK))
 
 
-def partition(
-    call: AttentionCall,
-    selection: Selection,
-    num_cores: int,
-    metadata: npt.NDArray[np.int32] | None = None,
-) -> Partition:
-    """The partition that `metadata` holds, or a new one over `num_cores`.
+def plan_of(selection: Selection, call: AttentionCall, num_cores: int) -> Partition:
+    """A partition of the call over `num_cores` cores, for whoever asks for one.
+
+    Raises:
+        ValueError: `num_cores` is not in 1..132.
+    """
+    geometry = selection.geometry
+    return plan_rows(
+        selection.blocks,
+        geometry.rows_per_batch,
+        num_cores,
+        _mark(call, selection),
+        first_rows=geometry.first_rows,
+    )
+
+
+def kept_plan(
+    call: AttentionCall, selection: Selection, num_cores: int, metadata: npt.NDArray[np.int32] | None
+) -> KeptPlan:
+    """The plan to run by: the one that `metadata` holds, or one over `num_cores` cores.
 
     Raises:
         TypeError: `metadata` is no int32 array.
-        ValueError: `metadata` was planned for another call; `num_cores` is not in 1..132.
+        ValueError: `metadata` was planned for another call, or is damaged.
     """
-    mark = _mark(call, selection)
-    rows_per_batch, first_rows = selection.geometry.rows_per_batch, selection.geometry.first_rows
-    if metadata is not None:
-        given = check_fingerprint(metadata, mark)
-        check_cut(given, selection.blocks, rows_per_batch, first_rows)
-        return given
-    return plan_rows(selection.blocks, rows_per_batch, num_cores, mark, first_rows=first_rows)
-
-
-def own_partition(selection: Selection, num_cores: int) -> KeptPlan:
-    """The same over `num_cores`, to run at once: nobody will ask which call it was planned for."""
     geometry = selection.geometry
-    return own_plan(selection.blocks, geometry.rows_per_batch, num_cores, first_rows=geometry.first_rows)
+    rows = (selection.blocks, geometry.rows_per_batch)
+    if metadata is None:
+        return own_plan(*rows, num_cores, first_rows=geometry.first_rows)
+    given = check_fingerprint(metadata, _mark(call, selection))
+    return given_plan(given, *rows, first_rows=geometry.first_rows)
+
+
+def row_order(selection: Selection) -> RowOrder:
+    """The planned rows, as a program takes them."""
+    geometry = selection.geometry
+    return RowOrder(geometry.planned, geometry.planned_batch, selection.blocks, geometry.first_in_order)
 
 
 def _mark(call: AttentionCall, selection: Selection) -> int:
@@ -91,7 +104,6 @@ def work(
     *,
     in_place: bool,
     resident: Mapping[str, DeviceArray],
-    steps: Steps,
 ) -> Work:
     """The call's arrays as the kernel takes them, to be written to `output`.
 
@@ -101,7 +113,6 @@ def work(
         output: takes the rows.
         in_place: whether the device reads the host's memory; arrays it cannot read are then copied once.
         resident: those of query, key and sparse_indices that are on the device.
-        steps: what is known of the work from earlier calls with the same partition.
     """
     geometry = selection.geometry
     query, indices = call.query, selection.indices
@@ -121,10 +132,5 @@ def work(
         inputs=kernel_inputs(arrays.items(), resident, in_place=in_place, caches=("key",)),
         scale=call.scale,
         heads=call.spec.heads,
-        output_row=geometry.planned,
-        batch=geometry.planned_batch,
-        blocks=selection.blocks,
-        first_in_order=geometry.first_in_order,
         output=output,
-        steps=steps,
     )

@@ -92,7 +92,7 @@ def test_every_value_of_every_field_parses_and_prints_back_the_same(schedule: Sc
     printed = parsed_and_printed(text)
     assert parsed_and_printed(printed) == printed
     assert f"module @{spec.label}" in printed
-    assert printed.count("iree.reflection") == 3
+    assert printed.count("iree.reflection") == 4
 
 
 def test_every_value_of_every_field_has_a_body_of_its_own() -> None:
@@ -195,6 +195,7 @@ def test_reflection_survives_as_it_is(text: str) -> None:
         assert [ir.StringAttr(f.attributes["sym_name"]).value for f in functions] == [
             "attend",
             "fold",
+            "attend_into",
             "attend_rows",
         ]
         for function in functions:

@@ -22,7 +22,9 @@ from qsmla.compiler.drivers import Found, FoundDevice
 from qsmla.compiler.errors import ArtifactError
 from qsmla.compiler.targets import Target
 from qsmla.ir.spec import KernelSpec
+from qsmla.runtime import devices
 from qsmla.runtime.devices import CpuDevice, Device, GpuDevice
+from qsmla.runtime.kept_plans import _kept_plan
 from qsmla.runtime.kernels import _resolved
 from qsmla.runtime.limits import check_buffer
 from qsmla.runtime.workers import pool
@@ -76,13 +78,10 @@ def test_any_partition_gives_the_same_bits(lavapipe, cores):
 def test_small_chunks_give_the_same_bits(lavapipe, monkeypatch):
     arguments = arguments_of(SPEC, query_counts=(2, 1), kv_counts=(300, 900), selected=800)
     expected, _ = check(arguments, lavapipe)
-    lanes = pool(Target.parse(lavapipe))
-
-    def shrink(lane, check):
-        monkeypatch.setattr(lane.device, "scratch_bytes", 2 << 20)
-
-    lanes.run([shrink])
+    monkeypatch.setitem(devices.SCRATCH_BYTES, "vulkan", 2 << 20)
+    _kept_plan.cache_clear()
     output, _ = run(arguments, lavapipe)
+    _kept_plan.cache_clear()
     np.testing.assert_array_equal(bits(output), bits(expected))
 
 
@@ -119,7 +118,7 @@ def test_a_cache_over_the_limit_is_an_error_before_the_run(lavapipe, monkeypatch
     # 128 MiB are 204,600.2 rows. Zeros that nobody touches take no memory.
     key = np.zeros((12_789, 16, 1, 656), np.int8)
     arguments |= {"key": key, "value": None}
-    monkeypatch.setattr("qsmla.runtime.operator.run_partition", lambda *_: pytest.fail("it ran"))
+    monkeypatch.setattr("qsmla.runtime.operator.run_program", lambda *_: pytest.fail("it ran"))
     with pytest.raises(ValueError, match=r"key's size in bytes is 134233344; allowed: at most 134217728, "):
         run(arguments, lavapipe)
     with pytest.raises(ValueError, match=r"array's size in bytes is 134233344; .*largest buffer on vulkan"):

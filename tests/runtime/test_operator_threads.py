@@ -112,18 +112,18 @@ def test_a_failed_call_leaves_the_workers_usable(workers: str, monkeypatch: pyte
         find(heads=128, sparse_block_size=1), query_counts=(4, 4), kv_counts=(900, 900), selected=900
     )
     expected = as_bytes(arguments)
-    attend = LoadedKernel.attend
+    invoke = LoadedKernel._call
 
     def run_with_a_failure(nth: int) -> None:
         numbers = iter(range(1000))
 
-        def attend_or_fail(*given: Any) -> Any:
+        def invoke_or_fail(*given: Any) -> Any:
             if next(numbers) == nth:
                 raise MemoryError(f"chunk {nth}")
-            return attend(*given)
+            return invoke(*given)
 
         with monkeypatch.context() as patch:
-            patch.setattr(LoadedKernel, "attend", attend_or_fail)
+            patch.setattr(LoadedKernel, "_call", invoke_or_fail)
             run(arguments)
 
     for nth in range(4):

@@ -1448,7 +1448,16 @@ func.func @fold(
   return %out, %lse : !folded, !per_head
 }
 
-// Both, for rows whose work items are all there.
+// `attend`, to memory of the caller's.
+func.func @attend_into(
+  %query_rows: !query_rows, %ori_kv: !kv, %cmp_kv: !kv, %cmp_indices: !indices_rows, %ranges: !ranges, %descales: !descales, %scale: f32, %items: !items, %storage: !partial {iree.abi.output = 0 : index}
+) -> (!partial, !per_head, !per_head) attributes {iree.reflection = {}} {
+  %partial, %maximum, %total = call @attend(%query_rows, %ori_kv, %cmp_kv, %cmp_indices, %ranges, %descales, %scale, %items)
+    : (!query_rows, !kv, !kv, !indices_rows, !ranges, !descales, f32, !items) -> (!partial, !per_head, !per_head)
+  return %partial, %maximum, %total : !partial, !per_head, !per_head
+}
+
+// Both passes, for rows whose work items are all there.
 func.func @attend_rows(
   %query_rows: !query_rows, %ori_kv: !kv, %cmp_kv: !kv, %cmp_indices: !indices_rows, %ranges: !ranges, %descales: !descales, %scale: f32, %items: !items, %sinks: !sinks, %spans: tensor<?x2xi32>, %longest: i32
 ) -> (!folded, !per_head) attributes {iree.reflection = {}} {

@@ -418,7 +418,16 @@ func.func @fold(
   return %out, %lse : !folded, !per_head
 }
 
-// Both, for rows whose work items are all there.
+// `attend`, to memory of the caller's.
+func.func @attend_into(
+  %query: !query, %key: !key, %indices: !indices, %query_lengths: !lengths, %kv_lengths: !lengths, %scale: f32, %items: !items, %storage: !partial {iree.abi.output = 0 : index}
+) -> (!partial, !per_head, !per_head) attributes {iree.reflection = {}} {
+  %partial, %maximum, %total = call @attend(%query, %key, %indices, %query_lengths, %kv_lengths, %scale, %items)
+    : (!query, !key, !indices, !lengths, !lengths, f32, !items) -> (!partial, !per_head, !per_head)
+  return %partial, %maximum, %total : !partial, !per_head, !per_head
+}
+
+// Both passes, for rows whose work items are all there.
 func.func @attend_rows(
   %query: !query, %key: !key, %indices: !indices, %query_lengths: !lengths, %kv_lengths: !lengths, %scale: f32, %items: !items, %spans: tensor<?x2xi32>, %longest: i32
 ) -> (!folded, !per_head) attributes {iree.reflection = {}} {

@@ -460,7 +460,16 @@ func.func @fold(
   return %out, %lse : !folded, !per_head
 }
 
-// Both, for rows whose work items are all there.
+// `attend`, to memory of the caller's.
+func.func @attend_into(
+  %query_rows: !query_rows, %ori_kv: !kv, %ori_block_table: tensor<?x?xi32>, %cmp_kv: !kv, %cmp_indices: !indices_rows, %cmp_block_table: tensor<?x?xi32>, %ranges: !ranges, %descales: !descales, %scale: f32, %items: !items, %storage: !partial {iree.abi.output = 0 : index}
+) -> (!partial, !per_head, !per_head) attributes {iree.reflection = {}} {
+  %partial, %maximum, %total = call @attend(%query_rows, %ori_kv, %ori_block_table, %cmp_kv, %cmp_indices, %cmp_block_table, %ranges, %descales, %scale, %items)
+    : (!query_rows, !kv, tensor<?x?xi32>, !kv, !indices_rows, tensor<?x?xi32>, !ranges, !descales, f32, !items) -> (!partial, !per_head, !per_head)
+  return %partial, %maximum, %total : !partial, !per_head, !per_head
+}
+
+// Both passes, for rows whose work items are all there.
 func.func @attend_rows(
   %query_rows: !query_rows, %ori_kv: !kv, %ori_block_table: tensor<?x?xi32>, %cmp_kv: !kv, %cmp_indices: !indices_rows, %cmp_block_table: tensor<?x?xi32>, %ranges: !ranges, %descales: !descales, %scale: f32, %items: !items, %sinks: !sinks, %spans: tensor<?x2xi32>, %longest: i32
 ) -> (!folded, !per_head) attributes {iree.reflection = {}} {

@@ -27,6 +27,6 @@ elif ending == "raised":
     def fail(*_: object) -> None:
         raise RuntimeError("of the test")
 
-    lanes.LoadedKernel.fold = fail  # type: ignore[method-assign]
+    lanes.LoadedKernel._call = fail  # type: ignore[method-assign]
     run(arguments | handles | {"value": None}, target)
 print(ending)

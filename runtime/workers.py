@@ -52,7 +52,9 @@ def worker_count() -> int:
     if text is None:
         return min(_physical_cores(), MAX_WORKERS)
     digits = text.strip()
-    if not digits.isdecimal() or len(digits) > 9 or not 1 <= int(digits) <= MAX_WORKERS:
+    # Other scripts have digits too.
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= 9
+    if not is_number or not 1 <= int(digits) <= MAX_WORKERS:
         raise ValueError(f"{ENVIRONMENT_VARIABLE} is {text[:40]!r}; allowed: 1..{MAX_WORKERS}")
     return int(digits)
 
@@ -166,17 +168,23 @@ class WorkerPool:
 
         Raises:
             Exception: what a task raised, the first if there are several; the workers stay usable.
+            RuntimeError: this thread's stack is too small to compute on, and no other thread can be started.
         """
         if not tasks:
             return
         own_thread = self._open_lane is not Lane or _has_stack()
         helpers = min(len(tasks), self.count) - own_thread
+        if own_thread and _exit_has_closed:
+            # Nobody would end them.
+            helpers = 0
         if own_thread and len(tasks) == 1:
             self._run_here(tasks[0])
             return
         job = _Job(tasks)
         if helpers:
-            self._start(self.count - own_thread)
+            helpers = min(helpers, self._start(self.count - own_thread))
+            if not helpers and not own_thread:
+                raise RuntimeError(f"no thread with a stack of {_STACK_BYTES >> 20} MiB can be started")
         try:
             for _ in range(helpers):
                 self._jobs.put(job)
@@ -218,9 +226,10 @@ class WorkerPool:
         self._caller_lane = self._caller_lane or self._open_lane()
         return self._caller_lane
 
-    def _start(self, threads: int) -> None:
+    def _start(self, threads: int) -> int:
+        """How many threads there are: that many at the least, unless no more can be started."""
         if len(self._threads) >= threads:
-            return
+            return threads
         with self._starting:
             while len(self._threads) < threads:
                 name = f"{_THREAD_NAME}{len(self._threads) + 1}"
@@ -228,9 +237,13 @@ class WorkerPool:
                 stack_of_others = threading.stack_size(_STACK_BYTES)
                 try:
                     thread.start()
+                except RuntimeError:
+                    # The interpreter ends (from Python 3.12 on it refuses), or the system has no more.
+                    break
                 finally:
                     threading.stack_size(stack_of_others)
                 self._threads.append(thread)
+            return len(self._threads)
 
     def _serve(self) -> None:
         own: list[Lane] = []
@@ -263,6 +276,8 @@ def pool(target: Target | None = None) -> WorkerPool:
             made = WorkerPool(worker_count())
         else:
             made = WorkerPool(1, functools.partial(Lane, functools.partial(GpuDevice, target)))
+        if _exit_has_closed:
+            _keep_for_good(made)
         return _pools.setdefault(key, made)
 
 
@@ -293,14 +308,31 @@ def _forget_after_fork() -> None:
     global _pools_guard
     _pools_guard = threading.Lock()
     if _pools:
-        # Closing a device waits for threads that are not here: the parent's lanes stay as they are for good,
-        # and nobody needs to hear of that when the process ends.
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(dict(_pools)))
-        disable_leak_checker()
+        # Closing a device waits for threads that are not here: the parent's lanes stay as they are.
+        _keep_for_good(dict(_pools))
     _pools.clear()
 
 
+def _keep_for_good(kept: object) -> None:
+    """What nobody will close stays as it is, and nobody needs to hear of that when the process ends."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    disable_leak_checker()
+
+
+_exit_has_closed = False
+"""Whether a call comes from a handler of the interpreter's end that runs behind the one here.
+
+Such a call works, in the thread that makes it, on lanes that stay for good.
+"""
+
+
+def _close_at_exit() -> None:
+    global _exit_has_closed
+    close_all()
+    _exit_has_closed = True
+
+
 # Daemon threads that the interpreter's end finds alive would leave IREE's objects behind.
-atexit.register(close_all)
+atexit.register(_close_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_after_fork)

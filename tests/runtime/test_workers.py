@@ -1,0 +1,105 @@
+"""Worker threads by themselves: as many as there should be, at work at the same time, and gone at the end."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from qsmla.runtime import workers
+from qsmla.runtime.lanes import Lane
+from qsmla.runtime.workers import Check, WorkerPool, pool, worker_count
+
+AT_EXIT = Path(__file__).parent / "processes" / "at_exit.py"
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_tasks_are_done_at_the_same_time(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None ends before all have begun, each in a thread and on a lane of its own."""
+    monkeypatch.setenv("QSMLA_NUM_WORKERS", str(count))
+    all_of_them = threading.Barrier(count)
+    names: list[str] = []
+    lanes: list[Lane] = []
+
+    def task(lane: Lane, check: Check) -> None:
+        all_of_them.wait(timeout=20)
+        names.append(threading.current_thread().name)
+        lanes.append(lane)
+
+    pool().run([task] * count)
+    assert sorted(names) == sorted(
+        [threading.current_thread().name, *(f"qsmla-worker-{n}" for n in range(1, count))]
+    )
+    assert len(set(lanes)) == count
+
+
+def test_one_worker_does_all_in_the_callers_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QSMLA_NUM_WORKERS", "1")
+    threads: list[int] = []
+    pool().run([lambda lane, check: threads.append(threading.get_ident())] * 5)
+    assert threads == [threading.get_ident()] * 5
+
+
+@pytest.mark.parametrize("started", [0, 1])
+def test_threads_that_cannot_be_started_are_done_without(
+    started: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while the interpreter ends, from Python 3.12 on."""
+    start = threading.Thread.start
+    left = iter(range(started))
+
+    def refuse(thread: threading.Thread) -> None:
+        if next(left, None) is None:
+            raise RuntimeError("can't create new thread at interpreter shutdown")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    lanes = WorkerPool(4)
+    done: list[str] = []
+    both = threading.Barrier(1 + started)
+
+    def task(lane: Lane, check: Check) -> None:
+        both.wait(timeout=20)
+        done.append(threading.current_thread().name)
+
+    lanes.run([task] * 4)
+    assert len(done) == 4
+    assert len(set(done)) == 1 + started
+    lanes.close()
+
+
+def test_a_stack_too_small_and_no_thread_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(workers, "_has_stack", lambda: False)
+    done: list[int] = []
+    with pytest.raises(RuntimeError, match="no thread with a stack of 2 MiB can be started"):
+        WorkerPool(2).run([lambda lane, check: done.append(1)] * 2)
+    assert done == []
+
+
+@pytest.mark.parametrize("text", ["\uff12", "\u0663", "1\uff12", "\u0967", "\u00b2", "\uff11\uff13\uff12"])
+def test_digits_of_other_scripts_are_no_number_of_workers(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QSMLA_NUM_WORKERS", text)
+    with pytest.raises(ValueError, match=re.escape(f"QSMLA_NUM_WORKERS is {text!r}; allowed: 1..132")):
+        worker_count()
+
+
+@pytest.mark.parametrize("count", ["1", "2", "5"])
+def test_calls_while_the_interpreter_ends(count: str) -> None:
+    """In handlers that run before the package's own closes the lanes, and in one that runs behind it."""
+    finished = subprocess.run(
+        [sys.executable, AT_EXIT],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env=os.environ | {"QSMLA_NUM_WORKERS": count},
+    )
+    assert (finished.stderr, finished.stdout, finished.returncode) == ("", "", 0)

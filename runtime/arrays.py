@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import operator
 from collections.abc import Sequence
@@ -42,5 +43,15 @@ def aligned_memory(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[
     """The same for arguments that need no look."""
     size = math.prod(shape) * dtype.itemsize
     memory = np.empty(size + ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
+    start = -address(memory) % ALIGNMENT
     return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Of the first byte of a C-contiguous array."""
+    try:
+        # A third of the time that `ctypes.data` takes; several are looked at a call.
+        memory: Any = array.view(np.uint8)
+        return ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    except (TypeError, ValueError):  # read-only, empty, or without a dimension
+        return array.ctypes.data

@@ -119,7 +119,7 @@ Array = npt.NDArray[Any] | DeviceArray
 
 
 def from_device(
-    arguments: Mapping[str, Any], target: Target, names: Sequence[str]
+    arguments: dict[str, Any], target: Target, names: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, DeviceArray]]:
     """A call's arguments as the checks take them, and which of them are on the device.
 
@@ -132,6 +132,8 @@ def from_device(
         ValueError: one is on another target's device, or the results stay there although there is an `out`.
     """
     resident = {name: value for name in names if isinstance(value := arguments.get(name), DeviceArray)}
+    if not resident:
+        return arguments, resident
     for name, array in resident.items():
         if array.target != target:
             raise ValueError(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from qsmla.compiler.drivers import DRIVERS
 from qsmla.compiler.targets import Target
-from qsmla.runtime.arrays import ALIGNMENT, aligned_empty, aligned_memory
+from qsmla.runtime.arrays import ALIGNMENT, address, aligned_empty, aligned_memory
 
 _ELEMENT_TYPES: Final = {
     np.dtype(np.int8): int(rt.HalElementType.SINT_8),
@@ -32,17 +32,7 @@ _USAGE: Final = int(rt.BufferUsage.DEFAULT)
 def importable(array: npt.NDArray[Any]) -> bool:
     """Whether a CPU device can read the array where it lies."""
     # IREE crashes the process on memory that is not aligned, so this is a condition, not a preference.
-    return array.size > 0 and array.flags.c_contiguous and _address(array) % ALIGNMENT == 0
-
-
-def _address(array: npt.NDArray[Any]) -> int:
-    """Of the first byte."""
-    try:
-        # A third of the time that `ctypes.data` takes; several are looked at a call.
-        memory: Any = array.view(np.uint8)
-        return ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    except (TypeError, ValueError):  # read-only, or without a dimension
-        return array.ctypes.data
+    return array.size > 0 and array.flags.c_contiguous and address(array) % ALIGNMENT == 0
 
 
 def aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

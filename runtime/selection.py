@@ -130,6 +130,15 @@ def _row_geometry(
     )
 
 
+def all_valid(call: AttentionCall, geometry: RowGeometry) -> bool:
+    """Whether each id selects a token, as is usual; False also where there are too many to look at."""
+    indices = call.indices
+    if indices.size > _CHUNK:
+        return False
+    valid = np.count_nonzero(indices.view(np.uint32) < geometry.end_of_ids)
+    return int(valid) == indices.size
+
+
 def valid_counts(call: AttentionCall, geometry: RowGeometry) -> npt.NDArray[np.int32]:
     """How many of each row's ids select at least one token, int32 [rows]."""
     return choose(call, geometry)[0]
@@ -170,11 +179,8 @@ def valid_first(
     counts = np.empty(len(indices), np.int32)
     for rows in _chunks(indices.shape):
         is_valid = valid(rows)
-        if np.count_nonzero(is_valid) == is_valid.size:
-            counts[rows] = is_valid.shape[1]
-            continue
         here = np.add.reduce(is_valid, axis=1, dtype=np.int32, out=counts[rows])
-        if _is_compact(indices[rows], is_valid):
+        if here.sum(dtype=np.int64) == is_valid.size or _is_compact(indices[rows], is_valid):
             continue
         if result is None:
             result = indices.copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from qsmla.runtime.kept_plans import KeptPlan, given_plan, own_plan
 from qsmla.runtime.output import Output
 from qsmla.runtime.partition import Partition, plan_rows
 from qsmla.runtime.program import RowOrder
-from qsmla.runtime.selection import RowGeometry, choose, row_geometry
+from qsmla.runtime.selection import RowGeometry, all_valid, choose, row_geometry
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +37,20 @@ class Selection:
 def select(call: AttentionCall) -> Selection:
     """Count each row's valid ids, in key blocks, and bring them to the front where they are not."""
     geometry = row_geometry(call)
+    if all_valid(call, geometry):
+        keys_in_row = call.indices.shape[1] * call.spec.sparse_block_size
+        return Selection(geometry, call.indices, _alike(len(geometry.planned), -(-keys_in_row // KEY_BLOCK)))
     counts, indices = choose(call, geometry)
     keys = counts[geometry.planned].astype(np.int64) * call.spec.sparse_block_size
     return Selection(geometry, indices, -(-keys // KEY_BLOCK))
+
+
+@functools.lru_cache(maxsize=16)
+def _alike(rows: int, blocks: int) -> npt.NDArray[np.int64]:
+    """The same number of blocks for each row; read-only, since other calls have it too."""
+    alike = np.full(rows, blocks, np.int64)
+    alike.flags.writeable = False
+    return alike
 
 
 def plan_of(selection: Selection, call: AttentionCall, num_cores: int) -> Partition:

@@ -183,38 +183,38 @@ stream.executable private @attend_avx2 {
         %key_end = arith.muli %key_steps, %key_step : index
         %is_first = arith.cmpi eq, %pass_start, %c0 : index
 
-      // Scores: 2 keys x 4 heads in registers, while the keys are still in the L1 cache.
-      scf.for %first_key = %c0 to %key_end step %key_step {
-      %end_of_keys = arith.addi %first_key, %key_step : index
+        // Scores: 2 keys x 4 heads in registers, while the keys are still in the L1 cache.
+        scf.for %first_key = %c0 to %key_end step %key_step {
+          %end_of_keys = arith.addi %first_key, %key_step : index
       scf.for %some_keys = %first_key to %end_of_keys step %key_step {
-      // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
-      %some_keys_end = arith.addi %some_keys, %key_step : index
-      %touched = arith.addi %some_keys_end, %ahead : index
-      scf.for %i = %c0 to %key_step step %c1 {
-        %touched_key = arith.addi %touched, %i : index
-        %any_touched_place = arith.addi %pass_start, %touched_key : index
-        %touched_place = arith.minui %any_touched_place, %last_slot : index
-        %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
-        %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
-        %touched_row = arith.index_cast %is_touched : i32 to index
+        // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
+        %some_keys_end = arith.addi %some_keys, %key_step : index
+        %touched = arith.addi %some_keys_end, %ahead : index
+        scf.for %i = %c0 to %key_step step %c1 {
+          %touched_key = arith.addi %touched, %i : index
+          %any_touched_place = arith.addi %pass_start, %touched_key : index
+          %touched_place = arith.minui %any_touched_place, %last_slot : index
+          %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
+          %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
+          %touched_row = arith.index_cast %is_touched : i32 to index
         memref.prefetch %cache[%touched_row, %c0], read, locality<3>, data : memref<?x656xi8>
-      }
-      scf.for %k = %some_keys to %some_keys_end step %c1 {
-        %place = arith.addi %pass_start, %k : index
-        %in_block = arith.cmpi ult, %place, %key_block : index
-        %slot_place = arith.select %in_block, %place, %c0 : index
-        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
-        %slot = arith.select %in_block, %slot_any, %masked : i32
-        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
-        scf.if %attended {
-          %row = arith.index_cast %slot : i32 to index
-          // One is asked for some keys before it is needed, line by line between the work.
-          %any_place_ahead = arith.addi %place, %ahead : index
-          %place_ahead = arith.minui %any_place_ahead, %last_slot : index
-          %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
-          %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
-          %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
-          %row_ahead = arith.index_cast %slot_or_same : i32 to index
+        }
+        scf.for %k = %some_keys to %some_keys_end step %c1 {
+          %place = arith.addi %pass_start, %k : index
+          %in_block = arith.cmpi ult, %place, %key_block : index
+          %slot_place = arith.select %in_block, %place, %c0 : index
+          %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+          %slot = arith.select %in_block, %slot_any, %masked : i32
+          %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+          scf.if %attended {
+            %row = arith.index_cast %slot : i32 to index
+            // One is asked for some keys before it is needed, line by line between the work.
+            %any_place_ahead = arith.addi %place, %ahead : index
+            %place_ahead = arith.minui %any_place_ahead, %last_slot : index
+            %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+            %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+            %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
+            %row_ahead = arith.index_cast %slot_or_same : i32 to index
           scf.for %t = %c0 to %c4 step %c1 {
             %last_line = arith.constant 655 : index
             %quarter_bytes = arith.constant 192 : index
@@ -330,49 +330,49 @@ stream.executable private @attend_avx2 {
           vector.store %stored_f32, %keys[%k, %d] : memref<64x592xf32>, vector<8xf32>
 
           }
-        } else {
-          scf.for %column = %c0 to %columns step %lanes {
-            vector.store %no_elements, %keys[%k, %column] : memref<64x592xf32>, vector<8xf32>
+          } else {
+            scf.for %column = %c0 to %columns step %lanes {
+              vector.store %no_elements, %keys[%k, %column] : memref<64x592xf32>, vector<8xf32>
+            }
           }
         }
       }
-      }
 
-      scf.for %k = %first_key to %end_of_keys step %keys_at_once {
-        %place0 = arith.constant 0 : index
-        %k0 = arith.addi %k, %place0 : index
-        %place1 = arith.constant 1 : index
-        %k1 = arith.addi %k, %place1 : index
-        %dots:8 = scf.for %d = %c0 to %columns step %lanes
-            iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-          %key0 = vector.load %keys[%k0, %d] : memref<64x592xf32>, vector<8xf32>
-          %key1 = vector.load %keys[%k1, %d] : memref<64x592xf32>, vector<8xf32>
-          %q0 = vector.load %packed[%head0, %d] : memref<4x576xf32>, vector<8xf32>
+          scf.for %k = %first_key to %end_of_keys step %keys_at_once {
+            %place0 = arith.constant 0 : index
+            %k0 = arith.addi %k, %place0 : index
+            %place1 = arith.constant 1 : index
+            %k1 = arith.addi %k, %place1 : index
+            %dots:8 = scf.for %d = %c0 to %columns step %lanes
+                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+              %key0 = vector.load %keys[%k0, %d] : memref<64x592xf32>, vector<8xf32>
+              %key1 = vector.load %keys[%k1, %d] : memref<64x592xf32>, vector<8xf32>
+              %q0 = vector.load %packed[%head0, %d] : memref<4x576xf32>, vector<8xf32>
             %next0 = math.fma %q0, %key0, %sum0 : vector<8xf32>
 
             %next1 = math.fma %q0, %key1, %sum1 : vector<8xf32>
 
-          %q1 = vector.load %packed[%head1, %d] : memref<4x576xf32>, vector<8xf32>
+              %q1 = vector.load %packed[%head1, %d] : memref<4x576xf32>, vector<8xf32>
             %next2 = math.fma %q1, %key0, %sum2 : vector<8xf32>
 
             %next3 = math.fma %q1, %key1, %sum3 : vector<8xf32>
 
-          %q2 = vector.load %packed[%head2, %d] : memref<4x576xf32>, vector<8xf32>
+              %q2 = vector.load %packed[%head2, %d] : memref<4x576xf32>, vector<8xf32>
             %next4 = math.fma %q2, %key0, %sum4 : vector<8xf32>
 
             %next5 = math.fma %q2, %key1, %sum5 : vector<8xf32>
 
-          %q3 = vector.load %packed[%head3, %d] : memref<4x576xf32>, vector<8xf32>
+              %q3 = vector.load %packed[%head3, %d] : memref<4x576xf32>, vector<8xf32>
             %next6 = math.fma %q3, %key0, %sum6 : vector<8xf32>
 
             %next7 = math.fma %q3, %key1, %sum7 : vector<8xf32>
 
-          scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
-        }
-        // key_step divides the key block, so that all of these slots are there.
-        %place_in_block = arith.addi %pass_start, %k : index
-        %slots_here = vector.load %slots[%item, %place_in_block] : memref<?x256xi32>, vector<2xi32>
-        %attended = arith.cmpi sge, %slots_here, %some_zeros_i32 : vector<2xi32>
+              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+            }
+            // key_step divides the key block, so that all of these slots are there.
+            %place_in_block = arith.addi %pass_start, %k : index
+            %slots_here = vector.load %slots[%item, %place_in_block] : memref<?x256xi32>, vector<2xi32>
+            %attended = arith.cmpi sge, %slots_here, %some_zeros_i32 : vector<2xi32>
           %dot0_0_0_lower = vector.shuffle %dots#0, %dots#1 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
           %dot0_0_0_upper = vector.shuffle %dots#0, %dots#1 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
           %dot0_0_0 = arith.addf %dot0_0_0_lower, %dot0_0_0_upper : vector<8xf32>
@@ -383,9 +383,9 @@ stream.executable private @attend_avx2 {
           %dot0_2_0_upper = vector.shuffle %dot0_1_0, %dot0_1_0 [1, 3] : vector<4xf32>, vector<4xf32>
           %dot0_2_0 = arith.addf %dot0_2_0_lower, %dot0_2_0_upper : vector<2xf32>
           %dot0 = vector.shuffle %dot0_2_0, %dot0_2_0 [0, 1] : vector<2xf32>, vector<2xf32>
-        %scaled0 = arith.mulf %dot0, %some_factors : vector<2xf32>
-        %score0 = arith.select %attended, %scaled0, %some_minus_infinities : vector<2xi1>, vector<2xf32>
-        vector.store %score0, %scores[%head0, %k] : memref<4x64xf32>, vector<2xf32>
+            %scaled0 = arith.mulf %dot0, %some_factors : vector<2xf32>
+            %score0 = arith.select %attended, %scaled0, %some_minus_infinities : vector<2xi1>, vector<2xf32>
+            vector.store %score0, %scores[%head0, %k] : memref<4x64xf32>, vector<2xf32>
           %dot1_0_0_lower = vector.shuffle %dots#2, %dots#3 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
           %dot1_0_0_upper = vector.shuffle %dots#2, %dots#3 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
           %dot1_0_0 = arith.addf %dot1_0_0_lower, %dot1_0_0_upper : vector<8xf32>
@@ -396,9 +396,9 @@ stream.executable private @attend_avx2 {
           %dot1_2_0_upper = vector.shuffle %dot1_1_0, %dot1_1_0 [1, 3] : vector<4xf32>, vector<4xf32>
           %dot1_2_0 = arith.addf %dot1_2_0_lower, %dot1_2_0_upper : vector<2xf32>
           %dot1 = vector.shuffle %dot1_2_0, %dot1_2_0 [0, 1] : vector<2xf32>, vector<2xf32>
-        %scaled1 = arith.mulf %dot1, %some_factors : vector<2xf32>
-        %score1 = arith.select %attended, %scaled1, %some_minus_infinities : vector<2xi1>, vector<2xf32>
-        vector.store %score1, %scores[%head1, %k] : memref<4x64xf32>, vector<2xf32>
+            %scaled1 = arith.mulf %dot1, %some_factors : vector<2xf32>
+            %score1 = arith.select %attended, %scaled1, %some_minus_infinities : vector<2xi1>, vector<2xf32>
+            vector.store %score1, %scores[%head1, %k] : memref<4x64xf32>, vector<2xf32>
           %dot2_0_0_lower = vector.shuffle %dots#4, %dots#5 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
           %dot2_0_0_upper = vector.shuffle %dots#4, %dots#5 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
           %dot2_0_0 = arith.addf %dot2_0_0_lower, %dot2_0_0_upper : vector<8xf32>
@@ -409,9 +409,9 @@ stream.executable private @attend_avx2 {
           %dot2_2_0_upper = vector.shuffle %dot2_1_0, %dot2_1_0 [1, 3] : vector<4xf32>, vector<4xf32>
           %dot2_2_0 = arith.addf %dot2_2_0_lower, %dot2_2_0_upper : vector<2xf32>
           %dot2 = vector.shuffle %dot2_2_0, %dot2_2_0 [0, 1] : vector<2xf32>, vector<2xf32>
-        %scaled2 = arith.mulf %dot2, %some_factors : vector<2xf32>
-        %score2 = arith.select %attended, %scaled2, %some_minus_infinities : vector<2xi1>, vector<2xf32>
-        vector.store %score2, %scores[%head2, %k] : memref<4x64xf32>, vector<2xf32>
+            %scaled2 = arith.mulf %dot2, %some_factors : vector<2xf32>
+            %score2 = arith.select %attended, %scaled2, %some_minus_infinities : vector<2xi1>, vector<2xf32>
+            vector.store %score2, %scores[%head2, %k] : memref<4x64xf32>, vector<2xf32>
           %dot3_0_0_lower = vector.shuffle %dots#6, %dots#7 [0, 1, 2, 3, 8, 9, 10, 11] : vector<8xf32>, vector<8xf32>
           %dot3_0_0_upper = vector.shuffle %dots#6, %dots#7 [4, 5, 6, 7, 12, 13, 14, 15] : vector<8xf32>, vector<8xf32>
           %dot3_0_0 = arith.addf %dot3_0_0_lower, %dot3_0_0_upper : vector<8xf32>
@@ -422,18 +422,18 @@ stream.executable private @attend_avx2 {
           %dot3_2_0_upper = vector.shuffle %dot3_1_0, %dot3_1_0 [1, 3] : vector<4xf32>, vector<4xf32>
           %dot3_2_0 = arith.addf %dot3_2_0_lower, %dot3_2_0_upper : vector<2xf32>
           %dot3 = vector.shuffle %dot3_2_0, %dot3_2_0 [0, 1] : vector<2xf32>, vector<2xf32>
-        %scaled3 = arith.mulf %dot3, %some_factors : vector<2xf32>
-        %score3 = arith.select %attended, %scaled3, %some_minus_infinities : vector<2xi1>, vector<2xf32>
-        vector.store %score3, %scores[%head3, %k] : memref<4x64xf32>, vector<2xf32>
-      }
-      }
+            %scaled3 = arith.mulf %dot3, %some_factors : vector<2xf32>
+            %score3 = arith.select %attended, %scaled3, %some_minus_infinities : vector<2xi1>, vector<2xf32>
+            vector.store %score3, %scores[%head3, %k] : memref<4x64xf32>, vector<2xf32>
+          }
+        }
 
-      // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
-      %maximum_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head0, %k] : memref<4x64xf32>, vector<8xf32>
-        %larger = arith.maximumf %so_far, %score : vector<8xf32>
-        scf.yield %larger : vector<8xf32>
-      }
+        // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
+        %maximum_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
+          %score = vector.load %scores[%head0, %k] : memref<4x64xf32>, vector<8xf32>
+          %larger = arith.maximumf %so_far, %score : vector<8xf32>
+          scf.yield %larger : vector<8xf32>
+        }
           %largest0_0_0_lower = vector.shuffle %maximum_lanes0_0, %maximum_lanes0_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
           %largest0_0_0_upper = vector.shuffle %maximum_lanes0_0, %maximum_lanes0_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
           %largest0_0_0 = arith.maximumf %largest0_0_0_lower, %largest0_0_0_upper : vector<4xf32>
@@ -444,16 +444,16 @@ stream.executable private @attend_avx2 {
           %largest0_2_0_upper = vector.shuffle %largest0_1_0, %largest0_1_0 [1] : vector<2xf32>, vector<2xf32>
           %largest0_2_0 = arith.maximumf %largest0_2_0_lower, %largest0_2_0_upper : vector<1xf32>
           %largest0 = vector.shuffle %largest0_2_0, %largest0_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %maximum_here0 = vector.extract %largest0[0] : f32 from vector<1xf32>
-      %old_maximum0 = memref.load %maxima[%item, %head0] : memref<?x4xf32>
-      %maximum0 = arith.maximumf %old_maximum0, %maximum_here0 : f32
-      %maximum_everywhere0 = vector.broadcast %maximum0 : f32 to vector<8xf32>
+        %maximum_here0 = vector.extract %largest0[0] : f32 from vector<1xf32>
+        %old_maximum0 = memref.load %maxima[%item, %head0] : memref<?x4xf32>
+        %maximum0 = arith.maximumf %old_maximum0, %maximum_here0 : f32
+        %maximum_everywhere0 = vector.broadcast %maximum0 : f32 to vector<8xf32>
           %reference0_magnitude = math.absf %maximum_everywhere0 : vector<8xf32>
           %reference0_is_infinite = arith.cmpf oeq, %reference0_magnitude, %infinities : vector<8xf32>
           %reference0 = arith.select %reference0_is_infinite, %zeros, %maximum_everywhere0 : vector<8xi1>, vector<8xf32>
-      %total_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head0, %k] : memref<4x64xf32>, vector<8xf32>
-        %below = arith.subf %score, %reference0 : vector<8xf32>
+        %total_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
+          %score = vector.load %scores[%head0, %k] : memref<4x64xf32>, vector<8xf32>
+          %below = arith.subf %score, %reference0 : vector<8xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
           %weight_inside = arith.minimumf %weight_above, %largest_power : vector<8xf32>
           %weight_shifted = arith.addf %weight_inside, %rounder : vector<8xf32>
@@ -489,9 +489,9 @@ stream.executable private @attend_avx2 {
 
           vector.store %weight_rounded, %scores[%head0, %k] : memref<4x64xf32>, vector<8xf32>
 
-        %next = arith.addf %so_far, %weight : vector<8xf32>
-        scf.yield %next : vector<8xf32>
-      }
+          %next = arith.addf %so_far, %weight : vector<8xf32>
+          scf.yield %next : vector<8xf32>
+        }
           %whole0_0_0_lower = vector.shuffle %total_lanes0_0, %total_lanes0_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
           %whole0_0_0_upper = vector.shuffle %total_lanes0_0, %total_lanes0_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
           %whole0_0_0 = arith.addf %whole0_0_0_lower, %whole0_0_0_upper : vector<4xf32>
@@ -502,9 +502,9 @@ stream.executable private @attend_avx2 {
           %whole0_2_0_upper = vector.shuffle %whole0_1_0, %whole0_1_0 [1] : vector<2xf32>, vector<2xf32>
           %whole0_2_0 = arith.addf %whole0_2_0_lower, %whole0_2_0_upper : vector<1xf32>
           %whole0 = vector.shuffle %whole0_2_0, %whole0_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %total_here0 = vector.extract %whole0[0] : f32 from vector<1xf32>
-      %old_maximum_everywhere0 = vector.broadcast %old_maximum0 : f32 to vector<8xf32>
-      %old_below0 = arith.subf %old_maximum_everywhere0, %reference0 : vector<8xf32>
+        %total_here0 = vector.extract %whole0[0] : f32 from vector<1xf32>
+        %old_maximum_everywhere0 = vector.broadcast %old_maximum0 : f32 to vector<8xf32>
+        %old_below0 = arith.subf %old_maximum_everywhere0, %reference0 : vector<8xf32>
           %factor_lanes0_above = arith.maximumf %old_below0, %least_power : vector<8xf32>
           %factor_lanes0_inside = arith.minimumf %factor_lanes0_above, %largest_power : vector<8xf32>
           %factor_lanes0_shifted = arith.addf %factor_lanes0_inside, %rounder : vector<8xf32>
@@ -527,16 +527,16 @@ stream.executable private @attend_avx2 {
           %factor_lanes0_or_infinity = arith.select %factor_lanes0_is_large, %infinities, %factor_lanes0_or_zero : vector<8xi1>, vector<8xf32>
           %factor_lanes0_is_nan = arith.cmpf uno, %old_below0, %old_below0 : vector<8xf32>
           %factor_lanes0 = arith.select %factor_lanes0_is_nan, %old_below0, %factor_lanes0_or_infinity : vector<8xi1>, vector<8xf32>
-      %factor0 = vector.extract %factor_lanes0[0] : f32 from vector<8xf32>
-      %old_total0 = memref.load %totals[%item, %head0] : memref<?x4xf32>
-      %total0 = math.fma %old_total0, %factor0, %total_here0 : f32
-      memref.store %maximum0, %maxima[%item, %head0] : memref<?x4xf32>
-      memref.store %total0, %totals[%item, %head0] : memref<?x4xf32>
-      %maximum_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head1, %k] : memref<4x64xf32>, vector<8xf32>
-        %larger = arith.maximumf %so_far, %score : vector<8xf32>
-        scf.yield %larger : vector<8xf32>
-      }
+        %factor0 = vector.extract %factor_lanes0[0] : f32 from vector<8xf32>
+        %old_total0 = memref.load %totals[%item, %head0] : memref<?x4xf32>
+        %total0 = math.fma %old_total0, %factor0, %total_here0 : f32
+        memref.store %maximum0, %maxima[%item, %head0] : memref<?x4xf32>
+        memref.store %total0, %totals[%item, %head0] : memref<?x4xf32>
+        %maximum_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
+          %score = vector.load %scores[%head1, %k] : memref<4x64xf32>, vector<8xf32>
+          %larger = arith.maximumf %so_far, %score : vector<8xf32>
+          scf.yield %larger : vector<8xf32>
+        }
           %largest1_0_0_lower = vector.shuffle %maximum_lanes1_0, %maximum_lanes1_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
           %largest1_0_0_upper = vector.shuffle %maximum_lanes1_0, %maximum_lanes1_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
           %largest1_0_0 = arith.maximumf %largest1_0_0_lower, %largest1_0_0_upper : vector<4xf32>
@@ -547,16 +547,16 @@ stream.executable private @attend_avx2 {
           %largest1_2_0_upper = vector.shuffle %largest1_1_0, %largest1_1_0 [1] : vector<2xf32>, vector<2xf32>
           %largest1_2_0 = arith.maximumf %largest1_2_0_lower, %largest1_2_0_upper : vector<1xf32>
           %largest1 = vector.shuffle %largest1_2_0, %largest1_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %maximum_here1 = vector.extract %largest1[0] : f32 from vector<1xf32>
-      %old_maximum1 = memref.load %maxima[%item, %head1] : memref<?x4xf32>
-      %maximum1 = arith.maximumf %old_maximum1, %maximum_here1 : f32
-      %maximum_everywhere1 = vector.broadcast %maximum1 : f32 to vector<8xf32>
+        %maximum_here1 = vector.extract %largest1[0] : f32 from vector<1xf32>
+        %old_maximum1 = memref.load %maxima[%item, %head1] : memref<?x4xf32>
+        %maximum1 = arith.maximumf %old_maximum1, %maximum_here1 : f32
+        %maximum_everywhere1 = vector.broadcast %maximum1 : f32 to vector<8xf32>
           %reference1_magnitude = math.absf %maximum_everywhere1 : vector<8xf32>
           %reference1_is_infinite = arith.cmpf oeq, %reference1_magnitude, %infinities : vector<8xf32>
           %reference1 = arith.select %reference1_is_infinite, %zeros, %maximum_everywhere1 : vector<8xi1>, vector<8xf32>
-      %total_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head1, %k] : memref<4x64xf32>, vector<8xf32>
-        %below = arith.subf %score, %reference1 : vector<8xf32>
+        %total_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
+          %score = vector.load %scores[%head1, %k] : memref<4x64xf32>, vector<8xf32>
+          %below = arith.subf %score, %reference1 : vector<8xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
           %weight_inside = arith.minimumf %weight_above, %largest_power : vector<8xf32>
           %weight_shifted = arith.addf %weight_inside, %rounder : vector<8xf32>
@@ -592,9 +592,9 @@ stream.executable private @attend_avx2 {
 
           vector.store %weight_rounded, %scores[%head1, %k] : memref<4x64xf32>, vector<8xf32>
 
-        %next = arith.addf %so_far, %weight : vector<8xf32>
-        scf.yield %next : vector<8xf32>
-      }
+          %next = arith.addf %so_far, %weight : vector<8xf32>
+          scf.yield %next : vector<8xf32>
+        }
           %whole1_0_0_lower = vector.shuffle %total_lanes1_0, %total_lanes1_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
           %whole1_0_0_upper = vector.shuffle %total_lanes1_0, %total_lanes1_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
           %whole1_0_0 = arith.addf %whole1_0_0_lower, %whole1_0_0_upper : vector<4xf32>
@@ -605,9 +605,9 @@ stream.executable private @attend_avx2 {
           %whole1_2_0_upper = vector.shuffle %whole1_1_0, %whole1_1_0 [1] : vector<2xf32>, vector<2xf32>
           %whole1_2_0 = arith.addf %whole1_2_0_lower, %whole1_2_0_upper : vector<1xf32>
           %whole1 = vector.shuffle %whole1_2_0, %whole1_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %total_here1 = vector.extract %whole1[0] : f32 from vector<1xf32>
-      %old_maximum_everywhere1 = vector.broadcast %old_maximum1 : f32 to vector<8xf32>
-      %old_below1 = arith.subf %old_maximum_everywhere1, %reference1 : vector<8xf32>
+        %total_here1 = vector.extract %whole1[0] : f32 from vector<1xf32>
+        %old_maximum_everywhere1 = vector.broadcast %old_maximum1 : f32 to vector<8xf32>
+        %old_below1 = arith.subf %old_maximum_everywhere1, %reference1 : vector<8xf32>
           %factor_lanes1_above = arith.maximumf %old_below1, %least_power : vector<8xf32>
           %factor_lanes1_inside = arith.minimumf %factor_lanes1_above, %largest_power : vector<8xf32>
           %factor_lanes1_shifted = arith.addf %factor_lanes1_inside, %rounder : vector<8xf32>
@@ -630,16 +630,16 @@ stream.executable private @attend_avx2 {
           %factor_lanes1_or_infinity = arith.select %factor_lanes1_is_large, %infinities, %factor_lanes1_or_zero : vector<8xi1>, vector<8xf32>
           %factor_lanes1_is_nan = arith.cmpf uno, %old_below1, %old_below1 : vector<8xf32>
           %factor_lanes1 = arith.select %factor_lanes1_is_nan, %old_below1, %factor_lanes1_or_infinity : vector<8xi1>, vector<8xf32>
-      %factor1 = vector.extract %factor_lanes1[0] : f32 from vector<8xf32>
-      %old_total1 = memref.load %totals[%item, %head1] : memref<?x4xf32>
-      %total1 = math.fma %old_total1, %factor1, %total_here1 : f32
-      memref.store %maximum1, %maxima[%item, %head1] : memref<?x4xf32>
-      memref.store %total1, %totals[%item, %head1] : memref<?x4xf32>
-      %maximum_lanes2_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head2, %k] : memref<4x64xf32>, vector<8xf32>
-        %larger = arith.maximumf %so_far, %score : vector<8xf32>
-        scf.yield %larger : vector<8xf32>
-      }
+        %factor1 = vector.extract %factor_lanes1[0] : f32 from vector<8xf32>
+        %old_total1 = memref.load %totals[%item, %head1] : memref<?x4xf32>
+        %total1 = math.fma %old_total1, %factor1, %total_here1 : f32
+        memref.store %maximum1, %maxima[%item, %head1] : memref<?x4xf32>
+        memref.store %total1, %totals[%item, %head1] : memref<?x4xf32>
+        %maximum_lanes2_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
+          %score = vector.load %scores[%head2, %k] : memref<4x64xf32>, vector<8xf32>
+          %larger = arith.maximumf %so_far, %score : vector<8xf32>
+          scf.yield %larger : vector<8xf32>
+        }
           %largest2_0_0_lower = vector.shuffle %maximum_lanes2_0, %maximum_lanes2_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
           %largest2_0_0_upper = vector.shuffle %maximum_lanes2_0, %maximum_lanes2_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
           %largest2_0_0 = arith.maximumf %largest2_0_0_lower, %largest2_0_0_upper : vector<4xf32>
@@ -650,16 +650,16 @@ stream.executable private @attend_avx2 {
           %largest2_2_0_upper = vector.shuffle %largest2_1_0, %largest2_1_0 [1] : vector<2xf32>, vector<2xf32>
           %largest2_2_0 = arith.maximumf %largest2_2_0_lower, %largest2_2_0_upper : vector<1xf32>
           %largest2 = vector.shuffle %largest2_2_0, %largest2_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %maximum_here2 = vector.extract %largest2[0] : f32 from vector<1xf32>
-      %old_maximum2 = memref.load %maxima[%item, %head2] : memref<?x4xf32>
-      %maximum2 = arith.maximumf %old_maximum2, %maximum_here2 : f32
-      %maximum_everywhere2 = vector.broadcast %maximum2 : f32 to vector<8xf32>
+        %maximum_here2 = vector.extract %largest2[0] : f32 from vector<1xf32>
+        %old_maximum2 = memref.load %maxima[%item, %head2] : memref<?x4xf32>
+        %maximum2 = arith.maximumf %old_maximum2, %maximum_here2 : f32
+        %maximum_everywhere2 = vector.broadcast %maximum2 : f32 to vector<8xf32>
           %reference2_magnitude = math.absf %maximum_everywhere2 : vector<8xf32>
           %reference2_is_infinite = arith.cmpf oeq, %reference2_magnitude, %infinities : vector<8xf32>
           %reference2 = arith.select %reference2_is_infinite, %zeros, %maximum_everywhere2 : vector<8xi1>, vector<8xf32>
-      %total_lanes2_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head2, %k] : memref<4x64xf32>, vector<8xf32>
-        %below = arith.subf %score, %reference2 : vector<8xf32>
+        %total_lanes2_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
+          %score = vector.load %scores[%head2, %k] : memref<4x64xf32>, vector<8xf32>
+          %below = arith.subf %score, %reference2 : vector<8xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
           %weight_inside = arith.minimumf %weight_above, %largest_power : vector<8xf32>
           %weight_shifted = arith.addf %weight_inside, %rounder : vector<8xf32>
@@ -695,9 +695,9 @@ stream.executable private @attend_avx2 {
 
           vector.store %weight_rounded, %scores[%head2, %k] : memref<4x64xf32>, vector<8xf32>
 
-        %next = arith.addf %so_far, %weight : vector<8xf32>
-        scf.yield %next : vector<8xf32>
-      }
+          %next = arith.addf %so_far, %weight : vector<8xf32>
+          scf.yield %next : vector<8xf32>
+        }
           %whole2_0_0_lower = vector.shuffle %total_lanes2_0, %total_lanes2_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
           %whole2_0_0_upper = vector.shuffle %total_lanes2_0, %total_lanes2_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
           %whole2_0_0 = arith.addf %whole2_0_0_lower, %whole2_0_0_upper : vector<4xf32>
@@ -708,9 +708,9 @@ stream.executable private @attend_avx2 {
           %whole2_2_0_upper = vector.shuffle %whole2_1_0, %whole2_1_0 [1] : vector<2xf32>, vector<2xf32>
           %whole2_2_0 = arith.addf %whole2_2_0_lower, %whole2_2_0_upper : vector<1xf32>
           %whole2 = vector.shuffle %whole2_2_0, %whole2_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %total_here2 = vector.extract %whole2[0] : f32 from vector<1xf32>
-      %old_maximum_everywhere2 = vector.broadcast %old_maximum2 : f32 to vector<8xf32>
-      %old_below2 = arith.subf %old_maximum_everywhere2, %reference2 : vector<8xf32>
+        %total_here2 = vector.extract %whole2[0] : f32 from vector<1xf32>
+        %old_maximum_everywhere2 = vector.broadcast %old_maximum2 : f32 to vector<8xf32>
+        %old_below2 = arith.subf %old_maximum_everywhere2, %reference2 : vector<8xf32>
           %factor_lanes2_above = arith.maximumf %old_below2, %least_power : vector<8xf32>
           %factor_lanes2_inside = arith.minimumf %factor_lanes2_above, %largest_power : vector<8xf32>
           %factor_lanes2_shifted = arith.addf %factor_lanes2_inside, %rounder : vector<8xf32>
@@ -733,16 +733,16 @@ stream.executable private @attend_avx2 {
           %factor_lanes2_or_infinity = arith.select %factor_lanes2_is_large, %infinities, %factor_lanes2_or_zero : vector<8xi1>, vector<8xf32>
           %factor_lanes2_is_nan = arith.cmpf uno, %old_below2, %old_below2 : vector<8xf32>
           %factor_lanes2 = arith.select %factor_lanes2_is_nan, %old_below2, %factor_lanes2_or_infinity : vector<8xi1>, vector<8xf32>
-      %factor2 = vector.extract %factor_lanes2[0] : f32 from vector<8xf32>
-      %old_total2 = memref.load %totals[%item, %head2] : memref<?x4xf32>
-      %total2 = math.fma %old_total2, %factor2, %total_here2 : f32
-      memref.store %maximum2, %maxima[%item, %head2] : memref<?x4xf32>
-      memref.store %total2, %totals[%item, %head2] : memref<?x4xf32>
-      %maximum_lanes3_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head3, %k] : memref<4x64xf32>, vector<8xf32>
-        %larger = arith.maximumf %so_far, %score : vector<8xf32>
-        scf.yield %larger : vector<8xf32>
-      }
+        %factor2 = vector.extract %factor_lanes2[0] : f32 from vector<8xf32>
+        %old_total2 = memref.load %totals[%item, %head2] : memref<?x4xf32>
+        %total2 = math.fma %old_total2, %factor2, %total_here2 : f32
+        memref.store %maximum2, %maxima[%item, %head2] : memref<?x4xf32>
+        memref.store %total2, %totals[%item, %head2] : memref<?x4xf32>
+        %maximum_lanes3_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
+          %score = vector.load %scores[%head3, %k] : memref<4x64xf32>, vector<8xf32>
+          %larger = arith.maximumf %so_far, %score : vector<8xf32>
+          scf.yield %larger : vector<8xf32>
+        }
           %largest3_0_0_lower = vector.shuffle %maximum_lanes3_0, %maximum_lanes3_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
           %largest3_0_0_upper = vector.shuffle %maximum_lanes3_0, %maximum_lanes3_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
           %largest3_0_0 = arith.maximumf %largest3_0_0_lower, %largest3_0_0_upper : vector<4xf32>
@@ -753,16 +753,16 @@ stream.executable private @attend_avx2 {
           %largest3_2_0_upper = vector.shuffle %largest3_1_0, %largest3_1_0 [1] : vector<2xf32>, vector<2xf32>
           %largest3_2_0 = arith.maximumf %largest3_2_0_lower, %largest3_2_0_upper : vector<1xf32>
           %largest3 = vector.shuffle %largest3_2_0, %largest3_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %maximum_here3 = vector.extract %largest3[0] : f32 from vector<1xf32>
-      %old_maximum3 = memref.load %maxima[%item, %head3] : memref<?x4xf32>
-      %maximum3 = arith.maximumf %old_maximum3, %maximum_here3 : f32
-      %maximum_everywhere3 = vector.broadcast %maximum3 : f32 to vector<8xf32>
+        %maximum_here3 = vector.extract %largest3[0] : f32 from vector<1xf32>
+        %old_maximum3 = memref.load %maxima[%item, %head3] : memref<?x4xf32>
+        %maximum3 = arith.maximumf %old_maximum3, %maximum_here3 : f32
+        %maximum_everywhere3 = vector.broadcast %maximum3 : f32 to vector<8xf32>
           %reference3_magnitude = math.absf %maximum_everywhere3 : vector<8xf32>
           %reference3_is_infinite = arith.cmpf oeq, %reference3_magnitude, %infinities : vector<8xf32>
           %reference3 = arith.select %reference3_is_infinite, %zeros, %maximum_everywhere3 : vector<8xi1>, vector<8xf32>
-      %total_lanes3_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
-        %score = vector.load %scores[%head3, %k] : memref<4x64xf32>, vector<8xf32>
-        %below = arith.subf %score, %reference3 : vector<8xf32>
+        %total_lanes3_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<8xf32>) {
+          %score = vector.load %scores[%head3, %k] : memref<4x64xf32>, vector<8xf32>
+          %below = arith.subf %score, %reference3 : vector<8xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<8xf32>
           %weight_inside = arith.minimumf %weight_above, %largest_power : vector<8xf32>
           %weight_shifted = arith.addf %weight_inside, %rounder : vector<8xf32>
@@ -798,9 +798,9 @@ stream.executable private @attend_avx2 {
 
           vector.store %weight_rounded, %scores[%head3, %k] : memref<4x64xf32>, vector<8xf32>
 
-        %next = arith.addf %so_far, %weight : vector<8xf32>
-        scf.yield %next : vector<8xf32>
-      }
+          %next = arith.addf %so_far, %weight : vector<8xf32>
+          scf.yield %next : vector<8xf32>
+        }
           %whole3_0_0_lower = vector.shuffle %total_lanes3_0, %total_lanes3_0 [0, 1, 2, 3] : vector<8xf32>, vector<8xf32>
           %whole3_0_0_upper = vector.shuffle %total_lanes3_0, %total_lanes3_0 [4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
           %whole3_0_0 = arith.addf %whole3_0_0_lower, %whole3_0_0_upper : vector<4xf32>
@@ -811,9 +811,9 @@ stream.executable private @attend_avx2 {
           %whole3_2_0_upper = vector.shuffle %whole3_1_0, %whole3_1_0 [1] : vector<2xf32>, vector<2xf32>
           %whole3_2_0 = arith.addf %whole3_2_0_lower, %whole3_2_0_upper : vector<1xf32>
           %whole3 = vector.shuffle %whole3_2_0, %whole3_2_0 [0] : vector<1xf32>, vector<1xf32>
-      %total_here3 = vector.extract %whole3[0] : f32 from vector<1xf32>
-      %old_maximum_everywhere3 = vector.broadcast %old_maximum3 : f32 to vector<8xf32>
-      %old_below3 = arith.subf %old_maximum_everywhere3, %reference3 : vector<8xf32>
+        %total_here3 = vector.extract %whole3[0] : f32 from vector<1xf32>
+        %old_maximum_everywhere3 = vector.broadcast %old_maximum3 : f32 to vector<8xf32>
+        %old_below3 = arith.subf %old_maximum_everywhere3, %reference3 : vector<8xf32>
           %factor_lanes3_above = arith.maximumf %old_below3, %least_power : vector<8xf32>
           %factor_lanes3_inside = arith.minimumf %factor_lanes3_above, %largest_power : vector<8xf32>
           %factor_lanes3_shifted = arith.addf %factor_lanes3_inside, %rounder : vector<8xf32>
@@ -836,50 +836,50 @@ stream.executable private @attend_avx2 {
           %factor_lanes3_or_infinity = arith.select %factor_lanes3_is_large, %infinities, %factor_lanes3_or_zero : vector<8xi1>, vector<8xf32>
           %factor_lanes3_is_nan = arith.cmpf uno, %old_below3, %old_below3 : vector<8xf32>
           %factor_lanes3 = arith.select %factor_lanes3_is_nan, %old_below3, %factor_lanes3_or_infinity : vector<8xi1>, vector<8xf32>
-      %factor3 = vector.extract %factor_lanes3[0] : f32 from vector<8xf32>
-      %old_total3 = memref.load %totals[%item, %head3] : memref<?x4xf32>
-      %total3 = math.fma %old_total3, %factor3, %total_here3 : f32
-      memref.store %maximum3, %maxima[%item, %head3] : memref<?x4xf32>
-      memref.store %total3, %totals[%item, %head3] : memref<?x4xf32>
+        %factor3 = vector.extract %factor_lanes3[0] : f32 from vector<8xf32>
+        %old_total3 = memref.load %totals[%item, %head3] : memref<?x4xf32>
+        %total3 = math.fma %old_total3, %factor3, %total_here3 : f32
+        memref.store %maximum3, %maxima[%item, %head3] : memref<?x4xf32>
+        memref.store %total3, %totals[%item, %head3] : memref<?x4xf32>
 
-      // Values: 4 heads x 2 vectors of columns in registers, summed key by key.
-      %panel = arith.constant 16 : index
-      %terms = arith.divui %key_end, %c1 : index
-      scf.for %d = %c0 to %nope step %panel {
-        %columns0 = arith.constant 0 : index
-        %d0 = arith.addi %d, %columns0 : index
-        %columns1 = arith.constant 8 : index
-        %d1 = arith.addi %d, %columns1 : index
-        %sums:8 = scf.for %k = %c0 to %terms step %c1
-            iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-          %value0 = vector.load %keys[%k, %d0] : memref<64x592xf32>, vector<8xf32>
-          %value1 = vector.load %keys[%k, %d1] : memref<64x592xf32>, vector<8xf32>
-          %weight0 = memref.load %scores[%head0, %k] : memref<4x64xf32>
-          %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
+        // Values: 4 heads x 2 vectors of columns in registers, summed key by key.
+        %panel = arith.constant 16 : index
+        %terms = arith.divui %key_end, %c1 : index
+        scf.for %d = %c0 to %nope step %panel {
+          %columns0 = arith.constant 0 : index
+          %d0 = arith.addi %d, %columns0 : index
+          %columns1 = arith.constant 8 : index
+          %d1 = arith.addi %d, %columns1 : index
+          %sums:8 = scf.for %k = %c0 to %terms step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+            %value0 = vector.load %keys[%k, %d0] : memref<64x592xf32>, vector<8xf32>
+            %value1 = vector.load %keys[%k, %d1] : memref<64x592xf32>, vector<8xf32>
+            %weight0 = memref.load %scores[%head0, %k] : memref<4x64xf32>
+            %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
             %next0 = math.fma %value0, %weight_lanes0, %sum0 : vector<8xf32>
 
             %next1 = math.fma %value1, %weight_lanes0, %sum1 : vector<8xf32>
 
-          %weight1 = memref.load %scores[%head1, %k] : memref<4x64xf32>
-          %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
+            %weight1 = memref.load %scores[%head1, %k] : memref<4x64xf32>
+            %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
             %next2 = math.fma %value0, %weight_lanes1, %sum2 : vector<8xf32>
 
             %next3 = math.fma %value1, %weight_lanes1, %sum3 : vector<8xf32>
 
-          %weight2 = memref.load %scores[%head2, %k] : memref<4x64xf32>
-          %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
+            %weight2 = memref.load %scores[%head2, %k] : memref<4x64xf32>
+            %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
             %next4 = math.fma %value0, %weight_lanes2, %sum4 : vector<8xf32>
 
             %next5 = math.fma %value1, %weight_lanes2, %sum5 : vector<8xf32>
 
-          %weight3 = memref.load %scores[%head3, %k] : memref<4x64xf32>
-          %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
+            %weight3 = memref.load %scores[%head3, %k] : memref<4x64xf32>
+            %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
             %next6 = math.fma %value0, %weight_lanes3, %sum6 : vector<8xf32>
 
             %next7 = math.fma %value1, %weight_lanes3, %sum7 : vector<8xf32>
 
-          scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
-        }
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+          }
             %so_far0_0_before = vector.load %values[%item, %head0, %d0] : memref<?x4x512xf32>, vector<8xf32>
             %so_far0_0_kept = arith.select %is_first, %zeros, %so_far0_0_before : vector<8xf32>
             %so_far0_0 = math.fma %so_far0_0_kept, %factor_lanes0, %sums#0 : vector<8xf32>
@@ -912,7 +912,7 @@ stream.executable private @attend_avx2 {
             %so_far3_1_kept = arith.select %is_first, %zeros, %so_far3_1_before : vector<8xf32>
             %so_far3_1 = math.fma %so_far3_1_kept, %factor_lanes3, %sums#7 : vector<8xf32>
             vector.store %so_far3_1, %values[%item, %head3, %d1] : memref<?x4x512xf32>, vector<8xf32>
-      }
+        }
       }
       return
     }

@@ -341,39 +341,39 @@ stream.executable private @attend_avx2 {
         %key_end = arith.muli %key_steps, %key_step : index
 
       scf.for %some_keys = %c0 to %key_end step %key_step {
-      // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
-      %some_keys_end = arith.addi %some_keys, %key_step : index
-      %touched = arith.addi %some_keys_end, %ahead : index
-      scf.for %i = %c0 to %key_step step %c1 {
-        %touched_key = arith.addi %touched, %i : index
-        %any_touched_place = arith.addi %pass_start, %touched_key : index
-        %touched_place = arith.minui %any_touched_place, %last_slot : index
-        %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
-        %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
-        %touched_row = arith.index_cast %is_touched : i32 to index
+        // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
+        %some_keys_end = arith.addi %some_keys, %key_step : index
+        %touched = arith.addi %some_keys_end, %ahead : index
+        scf.for %i = %c0 to %key_step step %c1 {
+          %touched_key = arith.addi %touched, %i : index
+          %any_touched_place = arith.addi %pass_start, %touched_key : index
+          %touched_place = arith.minui %any_touched_place, %last_slot : index
+          %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
+          %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
+          %touched_row = arith.index_cast %is_touched : i32 to index
         scf.if %in_cmp {
           memref.prefetch %cmp_cache[%touched_row, %c0], read, locality<3>, data : memref<?x512xi8>
         } else {
           memref.prefetch %ori_cache[%touched_row, %c0], read, locality<3>, data : memref<?x512xi8>
         }
 
-      }
-      scf.for %k = %some_keys to %some_keys_end step %c1 {
-        %place = arith.addi %pass_start, %k : index
-        %in_block = arith.cmpi ult, %place, %key_block : index
-        %slot_place = arith.select %in_block, %place, %c0 : index
-        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
-        %slot = arith.select %in_block, %slot_any, %masked : i32
-        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
-        scf.if %attended {
-          %row = arith.index_cast %slot : i32 to index
-          // One is asked for some keys before it is needed, line by line between the work.
-          %any_place_ahead = arith.addi %place, %ahead : index
-          %place_ahead = arith.minui %any_place_ahead, %last_slot : index
-          %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
-          %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
-          %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
-          %row_ahead = arith.index_cast %slot_or_same : i32 to index
+        }
+        scf.for %k = %some_keys to %some_keys_end step %c1 {
+          %place = arith.addi %pass_start, %k : index
+          %in_block = arith.cmpi ult, %place, %key_block : index
+          %slot_place = arith.select %in_block, %place, %c0 : index
+          %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+          %slot = arith.select %in_block, %slot_any, %masked : i32
+          %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+          scf.if %attended {
+            %row = arith.index_cast %slot : i32 to index
+            // One is asked for some keys before it is needed, line by line between the work.
+            %any_place_ahead = arith.addi %place, %ahead : index
+            %place_ahead = arith.minui %any_place_ahead, %last_slot : index
+            %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+            %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+            %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
+            %row_ahead = arith.index_cast %slot_or_same : i32 to index
           scf.if %in_cmp {
           %tile = arith.constant 128 : index
           scf.for %t = %c0 to %c4 step %c1 {
@@ -598,177 +598,177 @@ stream.executable private @attend_avx2 {
           }
           }
 
-        } else {
-          scf.for %column = %c0 to %columns step %lanes {
-            vector.store %no_elements, %keys[%k, %column] : memref<258x528xf32>, vector<8xf32>
+          } else {
+            scf.for %column = %c0 to %columns step %lanes {
+              vector.store %no_elements, %keys[%k, %column] : memref<258x528xf32>, vector<8xf32>
+            }
           }
         }
       }
-      }
 
-      scf.for %g = %c0 to %groups step %c1 {
-        %group_start = arith.muli %g, %group : index
-        %first_head = arith.minui %group_start, %last_group : index
+        scf.for %g = %c0 to %groups step %c1 {
+          %group_start = arith.muli %g, %group : index
+          %first_head = arith.minui %group_start, %last_group : index
 
-        // Scores: 6 keys x 16 heads in registers, summed column by column.
-        scf.for %k = %c0 to %key_end step %key_step {
-          %place0 = arith.constant 0 : index
-          %k0 = arith.addi %k, %place0 : index
-          %place1 = arith.constant 1 : index
-          %k1 = arith.addi %k, %place1 : index
-          %place2 = arith.constant 2 : index
-          %k2 = arith.addi %k, %place2 : index
-          %place3 = arith.constant 3 : index
-          %k3 = arith.addi %k, %place3 : index
-          %place4 = arith.constant 4 : index
-          %k4 = arith.addi %k, %place4 : index
-          %place5 = arith.constant 5 : index
-          %k5 = arith.addi %k, %place5 : index
-          %dots:12 = scf.for %d = %c0 to %columns step %c1
-              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-            %lanes0 = arith.constant 0 : index
-            %q0 = vector.load %packed[%g, %d, %lanes0] : memref<2x512x16xf32>, vector<8xf32>
-            %lanes1 = arith.constant 8 : index
-            %q1 = vector.load %packed[%g, %d, %lanes1] : memref<2x512x16xf32>, vector<8xf32>
-            %key0 = memref.load %keys[%k0, %d] : memref<258x528xf32>
-            %key_lanes0 = vector.broadcast %key0 : f32 to vector<8xf32>
+          // Scores: 6 keys x 16 heads in registers, summed column by column.
+          scf.for %k = %c0 to %key_end step %key_step {
+            %place0 = arith.constant 0 : index
+            %k0 = arith.addi %k, %place0 : index
+            %place1 = arith.constant 1 : index
+            %k1 = arith.addi %k, %place1 : index
+            %place2 = arith.constant 2 : index
+            %k2 = arith.addi %k, %place2 : index
+            %place3 = arith.constant 3 : index
+            %k3 = arith.addi %k, %place3 : index
+            %place4 = arith.constant 4 : index
+            %k4 = arith.addi %k, %place4 : index
+            %place5 = arith.constant 5 : index
+            %k5 = arith.addi %k, %place5 : index
+            %dots:12 = scf.for %d = %c0 to %columns step %c1
+                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+              %lanes0 = arith.constant 0 : index
+              %q0 = vector.load %packed[%g, %d, %lanes0] : memref<2x512x16xf32>, vector<8xf32>
+              %lanes1 = arith.constant 8 : index
+              %q1 = vector.load %packed[%g, %d, %lanes1] : memref<2x512x16xf32>, vector<8xf32>
+              %key0 = memref.load %keys[%k0, %d] : memref<258x528xf32>
+              %key_lanes0 = vector.broadcast %key0 : f32 to vector<8xf32>
             %next0 = math.fma %q0, %key_lanes0, %sum0 : vector<8xf32>
 
             %next1 = math.fma %q1, %key_lanes0, %sum1 : vector<8xf32>
 
-            %key1 = memref.load %keys[%k1, %d] : memref<258x528xf32>
-            %key_lanes1 = vector.broadcast %key1 : f32 to vector<8xf32>
+              %key1 = memref.load %keys[%k1, %d] : memref<258x528xf32>
+              %key_lanes1 = vector.broadcast %key1 : f32 to vector<8xf32>
             %next2 = math.fma %q0, %key_lanes1, %sum2 : vector<8xf32>
 
             %next3 = math.fma %q1, %key_lanes1, %sum3 : vector<8xf32>
 
-            %key2 = memref.load %keys[%k2, %d] : memref<258x528xf32>
-            %key_lanes2 = vector.broadcast %key2 : f32 to vector<8xf32>
+              %key2 = memref.load %keys[%k2, %d] : memref<258x528xf32>
+              %key_lanes2 = vector.broadcast %key2 : f32 to vector<8xf32>
             %next4 = math.fma %q0, %key_lanes2, %sum4 : vector<8xf32>
 
             %next5 = math.fma %q1, %key_lanes2, %sum5 : vector<8xf32>
 
-            %key3 = memref.load %keys[%k3, %d] : memref<258x528xf32>
-            %key_lanes3 = vector.broadcast %key3 : f32 to vector<8xf32>
+              %key3 = memref.load %keys[%k3, %d] : memref<258x528xf32>
+              %key_lanes3 = vector.broadcast %key3 : f32 to vector<8xf32>
             %next6 = math.fma %q0, %key_lanes3, %sum6 : vector<8xf32>
 
             %next7 = math.fma %q1, %key_lanes3, %sum7 : vector<8xf32>
 
-            %key4 = memref.load %keys[%k4, %d] : memref<258x528xf32>
-            %key_lanes4 = vector.broadcast %key4 : f32 to vector<8xf32>
+              %key4 = memref.load %keys[%k4, %d] : memref<258x528xf32>
+              %key_lanes4 = vector.broadcast %key4 : f32 to vector<8xf32>
             %next8 = math.fma %q0, %key_lanes4, %sum8 : vector<8xf32>
 
             %next9 = math.fma %q1, %key_lanes4, %sum9 : vector<8xf32>
 
-            %key5 = memref.load %keys[%k5, %d] : memref<258x528xf32>
-            %key_lanes5 = vector.broadcast %key5 : f32 to vector<8xf32>
+              %key5 = memref.load %keys[%k5, %d] : memref<258x528xf32>
+              %key_lanes5 = vector.broadcast %key5 : f32 to vector<8xf32>
             %next10 = math.fma %q0, %key_lanes5, %sum10 : vector<8xf32>
 
             %next11 = math.fma %q1, %key_lanes5, %sum11 : vector<8xf32>
 
-            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+            }
+            %place_in_block0 = arith.addi %pass_start, %k0 : index
+            %in_block0 = arith.cmpi ult, %place_in_block0, %key_block : index
+            %slot_place0 = arith.select %in_block0, %place_in_block0, %c0 : index
+            %slot0 = memref.load %slots[%item, %slot_place0] : memref<?x256xi32>
+            %is_key0 = arith.cmpi sge, %slot0, %zero_i32 : i32
+            %attended0 = arith.andi %in_block0, %is_key0 : i1
+            %scaled0_0 = arith.mulf %dots#0, %score_factor_lanes : vector<8xf32>
+            %score0_0 = arith.select %attended0, %scaled0_0, %minus_infinities : vector<8xf32>
+            %score_lanes0_0 = arith.constant 0 : index
+            vector.store %score0_0, %scores[%k0, %score_lanes0_0] : memref<258x16xf32>, vector<8xf32>
+            %scaled0_1 = arith.mulf %dots#1, %score_factor_lanes : vector<8xf32>
+            %score0_1 = arith.select %attended0, %scaled0_1, %minus_infinities : vector<8xf32>
+            %score_lanes0_1 = arith.constant 8 : index
+            vector.store %score0_1, %scores[%k0, %score_lanes0_1] : memref<258x16xf32>, vector<8xf32>
+            %place_in_block1 = arith.addi %pass_start, %k1 : index
+            %in_block1 = arith.cmpi ult, %place_in_block1, %key_block : index
+            %slot_place1 = arith.select %in_block1, %place_in_block1, %c0 : index
+            %slot1 = memref.load %slots[%item, %slot_place1] : memref<?x256xi32>
+            %is_key1 = arith.cmpi sge, %slot1, %zero_i32 : i32
+            %attended1 = arith.andi %in_block1, %is_key1 : i1
+            %scaled1_0 = arith.mulf %dots#2, %score_factor_lanes : vector<8xf32>
+            %score1_0 = arith.select %attended1, %scaled1_0, %minus_infinities : vector<8xf32>
+            %score_lanes1_0 = arith.constant 0 : index
+            vector.store %score1_0, %scores[%k1, %score_lanes1_0] : memref<258x16xf32>, vector<8xf32>
+            %scaled1_1 = arith.mulf %dots#3, %score_factor_lanes : vector<8xf32>
+            %score1_1 = arith.select %attended1, %scaled1_1, %minus_infinities : vector<8xf32>
+            %score_lanes1_1 = arith.constant 8 : index
+            vector.store %score1_1, %scores[%k1, %score_lanes1_1] : memref<258x16xf32>, vector<8xf32>
+            %place_in_block2 = arith.addi %pass_start, %k2 : index
+            %in_block2 = arith.cmpi ult, %place_in_block2, %key_block : index
+            %slot_place2 = arith.select %in_block2, %place_in_block2, %c0 : index
+            %slot2 = memref.load %slots[%item, %slot_place2] : memref<?x256xi32>
+            %is_key2 = arith.cmpi sge, %slot2, %zero_i32 : i32
+            %attended2 = arith.andi %in_block2, %is_key2 : i1
+            %scaled2_0 = arith.mulf %dots#4, %score_factor_lanes : vector<8xf32>
+            %score2_0 = arith.select %attended2, %scaled2_0, %minus_infinities : vector<8xf32>
+            %score_lanes2_0 = arith.constant 0 : index
+            vector.store %score2_0, %scores[%k2, %score_lanes2_0] : memref<258x16xf32>, vector<8xf32>
+            %scaled2_1 = arith.mulf %dots#5, %score_factor_lanes : vector<8xf32>
+            %score2_1 = arith.select %attended2, %scaled2_1, %minus_infinities : vector<8xf32>
+            %score_lanes2_1 = arith.constant 8 : index
+            vector.store %score2_1, %scores[%k2, %score_lanes2_1] : memref<258x16xf32>, vector<8xf32>
+            %place_in_block3 = arith.addi %pass_start, %k3 : index
+            %in_block3 = arith.cmpi ult, %place_in_block3, %key_block : index
+            %slot_place3 = arith.select %in_block3, %place_in_block3, %c0 : index
+            %slot3 = memref.load %slots[%item, %slot_place3] : memref<?x256xi32>
+            %is_key3 = arith.cmpi sge, %slot3, %zero_i32 : i32
+            %attended3 = arith.andi %in_block3, %is_key3 : i1
+            %scaled3_0 = arith.mulf %dots#6, %score_factor_lanes : vector<8xf32>
+            %score3_0 = arith.select %attended3, %scaled3_0, %minus_infinities : vector<8xf32>
+            %score_lanes3_0 = arith.constant 0 : index
+            vector.store %score3_0, %scores[%k3, %score_lanes3_0] : memref<258x16xf32>, vector<8xf32>
+            %scaled3_1 = arith.mulf %dots#7, %score_factor_lanes : vector<8xf32>
+            %score3_1 = arith.select %attended3, %scaled3_1, %minus_infinities : vector<8xf32>
+            %score_lanes3_1 = arith.constant 8 : index
+            vector.store %score3_1, %scores[%k3, %score_lanes3_1] : memref<258x16xf32>, vector<8xf32>
+            %place_in_block4 = arith.addi %pass_start, %k4 : index
+            %in_block4 = arith.cmpi ult, %place_in_block4, %key_block : index
+            %slot_place4 = arith.select %in_block4, %place_in_block4, %c0 : index
+            %slot4 = memref.load %slots[%item, %slot_place4] : memref<?x256xi32>
+            %is_key4 = arith.cmpi sge, %slot4, %zero_i32 : i32
+            %attended4 = arith.andi %in_block4, %is_key4 : i1
+            %scaled4_0 = arith.mulf %dots#8, %score_factor_lanes : vector<8xf32>
+            %score4_0 = arith.select %attended4, %scaled4_0, %minus_infinities : vector<8xf32>
+            %score_lanes4_0 = arith.constant 0 : index
+            vector.store %score4_0, %scores[%k4, %score_lanes4_0] : memref<258x16xf32>, vector<8xf32>
+            %scaled4_1 = arith.mulf %dots#9, %score_factor_lanes : vector<8xf32>
+            %score4_1 = arith.select %attended4, %scaled4_1, %minus_infinities : vector<8xf32>
+            %score_lanes4_1 = arith.constant 8 : index
+            vector.store %score4_1, %scores[%k4, %score_lanes4_1] : memref<258x16xf32>, vector<8xf32>
+            %place_in_block5 = arith.addi %pass_start, %k5 : index
+            %in_block5 = arith.cmpi ult, %place_in_block5, %key_block : index
+            %slot_place5 = arith.select %in_block5, %place_in_block5, %c0 : index
+            %slot5 = memref.load %slots[%item, %slot_place5] : memref<?x256xi32>
+            %is_key5 = arith.cmpi sge, %slot5, %zero_i32 : i32
+            %attended5 = arith.andi %in_block5, %is_key5 : i1
+            %scaled5_0 = arith.mulf %dots#10, %score_factor_lanes : vector<8xf32>
+            %score5_0 = arith.select %attended5, %scaled5_0, %minus_infinities : vector<8xf32>
+            %score_lanes5_0 = arith.constant 0 : index
+            vector.store %score5_0, %scores[%k5, %score_lanes5_0] : memref<258x16xf32>, vector<8xf32>
+            %scaled5_1 = arith.mulf %dots#11, %score_factor_lanes : vector<8xf32>
+            %score5_1 = arith.select %attended5, %scaled5_1, %minus_infinities : vector<8xf32>
+            %score_lanes5_1 = arith.constant 8 : index
+            vector.store %score5_1, %scores[%k5, %score_lanes5_1] : memref<258x16xf32>, vector<8xf32>
           }
-          %place_in_block0 = arith.addi %pass_start, %k0 : index
-          %in_block0 = arith.cmpi ult, %place_in_block0, %key_block : index
-          %slot_place0 = arith.select %in_block0, %place_in_block0, %c0 : index
-          %slot0 = memref.load %slots[%item, %slot_place0] : memref<?x256xi32>
-          %is_key0 = arith.cmpi sge, %slot0, %zero_i32 : i32
-          %attended0 = arith.andi %in_block0, %is_key0 : i1
-          %scaled0_0 = arith.mulf %dots#0, %score_factor_lanes : vector<8xf32>
-          %score0_0 = arith.select %attended0, %scaled0_0, %minus_infinities : vector<8xf32>
-          %score_lanes0_0 = arith.constant 0 : index
-          vector.store %score0_0, %scores[%k0, %score_lanes0_0] : memref<258x16xf32>, vector<8xf32>
-          %scaled0_1 = arith.mulf %dots#1, %score_factor_lanes : vector<8xf32>
-          %score0_1 = arith.select %attended0, %scaled0_1, %minus_infinities : vector<8xf32>
-          %score_lanes0_1 = arith.constant 8 : index
-          vector.store %score0_1, %scores[%k0, %score_lanes0_1] : memref<258x16xf32>, vector<8xf32>
-          %place_in_block1 = arith.addi %pass_start, %k1 : index
-          %in_block1 = arith.cmpi ult, %place_in_block1, %key_block : index
-          %slot_place1 = arith.select %in_block1, %place_in_block1, %c0 : index
-          %slot1 = memref.load %slots[%item, %slot_place1] : memref<?x256xi32>
-          %is_key1 = arith.cmpi sge, %slot1, %zero_i32 : i32
-          %attended1 = arith.andi %in_block1, %is_key1 : i1
-          %scaled1_0 = arith.mulf %dots#2, %score_factor_lanes : vector<8xf32>
-          %score1_0 = arith.select %attended1, %scaled1_0, %minus_infinities : vector<8xf32>
-          %score_lanes1_0 = arith.constant 0 : index
-          vector.store %score1_0, %scores[%k1, %score_lanes1_0] : memref<258x16xf32>, vector<8xf32>
-          %scaled1_1 = arith.mulf %dots#3, %score_factor_lanes : vector<8xf32>
-          %score1_1 = arith.select %attended1, %scaled1_1, %minus_infinities : vector<8xf32>
-          %score_lanes1_1 = arith.constant 8 : index
-          vector.store %score1_1, %scores[%k1, %score_lanes1_1] : memref<258x16xf32>, vector<8xf32>
-          %place_in_block2 = arith.addi %pass_start, %k2 : index
-          %in_block2 = arith.cmpi ult, %place_in_block2, %key_block : index
-          %slot_place2 = arith.select %in_block2, %place_in_block2, %c0 : index
-          %slot2 = memref.load %slots[%item, %slot_place2] : memref<?x256xi32>
-          %is_key2 = arith.cmpi sge, %slot2, %zero_i32 : i32
-          %attended2 = arith.andi %in_block2, %is_key2 : i1
-          %scaled2_0 = arith.mulf %dots#4, %score_factor_lanes : vector<8xf32>
-          %score2_0 = arith.select %attended2, %scaled2_0, %minus_infinities : vector<8xf32>
-          %score_lanes2_0 = arith.constant 0 : index
-          vector.store %score2_0, %scores[%k2, %score_lanes2_0] : memref<258x16xf32>, vector<8xf32>
-          %scaled2_1 = arith.mulf %dots#5, %score_factor_lanes : vector<8xf32>
-          %score2_1 = arith.select %attended2, %scaled2_1, %minus_infinities : vector<8xf32>
-          %score_lanes2_1 = arith.constant 8 : index
-          vector.store %score2_1, %scores[%k2, %score_lanes2_1] : memref<258x16xf32>, vector<8xf32>
-          %place_in_block3 = arith.addi %pass_start, %k3 : index
-          %in_block3 = arith.cmpi ult, %place_in_block3, %key_block : index
-          %slot_place3 = arith.select %in_block3, %place_in_block3, %c0 : index
-          %slot3 = memref.load %slots[%item, %slot_place3] : memref<?x256xi32>
-          %is_key3 = arith.cmpi sge, %slot3, %zero_i32 : i32
-          %attended3 = arith.andi %in_block3, %is_key3 : i1
-          %scaled3_0 = arith.mulf %dots#6, %score_factor_lanes : vector<8xf32>
-          %score3_0 = arith.select %attended3, %scaled3_0, %minus_infinities : vector<8xf32>
-          %score_lanes3_0 = arith.constant 0 : index
-          vector.store %score3_0, %scores[%k3, %score_lanes3_0] : memref<258x16xf32>, vector<8xf32>
-          %scaled3_1 = arith.mulf %dots#7, %score_factor_lanes : vector<8xf32>
-          %score3_1 = arith.select %attended3, %scaled3_1, %minus_infinities : vector<8xf32>
-          %score_lanes3_1 = arith.constant 8 : index
-          vector.store %score3_1, %scores[%k3, %score_lanes3_1] : memref<258x16xf32>, vector<8xf32>
-          %place_in_block4 = arith.addi %pass_start, %k4 : index
-          %in_block4 = arith.cmpi ult, %place_in_block4, %key_block : index
-          %slot_place4 = arith.select %in_block4, %place_in_block4, %c0 : index
-          %slot4 = memref.load %slots[%item, %slot_place4] : memref<?x256xi32>
-          %is_key4 = arith.cmpi sge, %slot4, %zero_i32 : i32
-          %attended4 = arith.andi %in_block4, %is_key4 : i1
-          %scaled4_0 = arith.mulf %dots#8, %score_factor_lanes : vector<8xf32>
-          %score4_0 = arith.select %attended4, %scaled4_0, %minus_infinities : vector<8xf32>
-          %score_lanes4_0 = arith.constant 0 : index
-          vector.store %score4_0, %scores[%k4, %score_lanes4_0] : memref<258x16xf32>, vector<8xf32>
-          %scaled4_1 = arith.mulf %dots#9, %score_factor_lanes : vector<8xf32>
-          %score4_1 = arith.select %attended4, %scaled4_1, %minus_infinities : vector<8xf32>
-          %score_lanes4_1 = arith.constant 8 : index
-          vector.store %score4_1, %scores[%k4, %score_lanes4_1] : memref<258x16xf32>, vector<8xf32>
-          %place_in_block5 = arith.addi %pass_start, %k5 : index
-          %in_block5 = arith.cmpi ult, %place_in_block5, %key_block : index
-          %slot_place5 = arith.select %in_block5, %place_in_block5, %c0 : index
-          %slot5 = memref.load %slots[%item, %slot_place5] : memref<?x256xi32>
-          %is_key5 = arith.cmpi sge, %slot5, %zero_i32 : i32
-          %attended5 = arith.andi %in_block5, %is_key5 : i1
-          %scaled5_0 = arith.mulf %dots#10, %score_factor_lanes : vector<8xf32>
-          %score5_0 = arith.select %attended5, %scaled5_0, %minus_infinities : vector<8xf32>
-          %score_lanes5_0 = arith.constant 0 : index
-          vector.store %score5_0, %scores[%k5, %score_lanes5_0] : memref<258x16xf32>, vector<8xf32>
-          %scaled5_1 = arith.mulf %dots#11, %score_factor_lanes : vector<8xf32>
-          %score5_1 = arith.select %attended5, %scaled5_1, %minus_infinities : vector<8xf32>
-          %score_lanes5_1 = arith.constant 8 : index
-          vector.store %score5_1, %scores[%k5, %score_lanes5_1] : memref<258x16xf32>, vector<8xf32>
-        }
 
-        // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
-        scf.for %v = %c0 to %group step %lanes {
-          %head = arith.addi %first_head, %v : index
-          %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
-            %score = vector.load %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
-            %larger = arith.maximumf %so_far, %score : vector<8xf32>
-            scf.yield %larger : vector<8xf32>
-          }
+          // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
+          scf.for %v = %c0 to %group step %lanes {
+            %head = arith.addi %first_head, %v : index
+            %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
+              %score = vector.load %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
+              %larger = arith.maximumf %so_far, %score : vector<8xf32>
+              scf.yield %larger : vector<8xf32>
+            }
           %reference_magnitude = math.absf %maximum : vector<8xf32>
           %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinities : vector<8xf32>
           %reference = arith.select %reference_is_infinite, %zeros, %maximum : vector<8xi1>, vector<8xf32>
-          %total = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far0 = %zeros) -> (vector<8xf32>) {
-            %k0 = arith.addi %k, %c0 : index
-            %score0 = vector.load %scores[%k0, %v] : memref<258x16xf32>, vector<8xf32>
-            %below0 = arith.subf %score0, %reference : vector<8xf32>
+            %total = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far0 = %zeros) -> (vector<8xf32>) {
+              %k0 = arith.addi %k, %c0 : index
+              %score0 = vector.load %scores[%k0, %v] : memref<258x16xf32>, vector<8xf32>
+              %below0 = arith.subf %score0, %reference : vector<8xf32>
           %weight0_above = arith.maximumf %below0, %least_power : vector<8xf32>
           %weight0_inside = arith.minimumf %weight0_above, %largest_power : vector<8xf32>
           %weight0_shifted = arith.addf %weight0_inside, %rounder : vector<8xf32>
@@ -791,7 +791,7 @@ stream.executable private @attend_avx2 {
           %weight0_or_infinity = arith.select %weight0_is_large, %infinities, %weight0_or_zero : vector<8xi1>, vector<8xf32>
           %weight0_is_nan = arith.cmpf uno, %below0, %below0 : vector<8xf32>
           %weight0 = arith.select %weight0_is_nan, %below0, %weight0_or_infinity : vector<8xi1>, vector<8xf32>
-            %so_far1 = arith.addf %so_far0, %weight0 : vector<8xf32>
+              %so_far1 = arith.addf %so_far0, %weight0 : vector<8xf32>
           %weight_rounded_rounding_bits = vector.bitcast %weight0 : vector<8xf32> to vector<8xi32>
           %weight_rounded_rounding_upper = arith.shrui %weight_rounded_rounding_bits, %sixteens : vector<8xi32>
           %weight_rounded_rounding_odd = arith.andi %weight_rounded_rounding_upper, %ones_i32 : vector<8xi32>
@@ -803,74 +803,74 @@ stream.executable private @attend_avx2 {
           %weight_rounded_masked = arith.andi %weight_rounded_rounding, %upper_half : vector<8xi32>
           %weight_rounded = vector.bitcast %weight_rounded_masked : vector<8xi32> to vector<8xf32>
 
-            vector.store %weight_rounded, %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
-            scf.yield %so_far1 : vector<8xf32>
+              vector.store %weight_rounded, %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
+              scf.yield %so_far1 : vector<8xf32>
+            }
+            vector.store %maximum, %maxima[%item, %head] : memref<?x21xf32>, vector<8xf32>
+            vector.store %total, %totals[%item, %head] : memref<?x21xf32>, vector<8xf32>
           }
-          vector.store %maximum, %maxima[%item, %head] : memref<?x21xf32>, vector<8xf32>
-          vector.store %total, %totals[%item, %head] : memref<?x21xf32>, vector<8xf32>
-        }
 
-        // Values: some heads x 2 vectors of columns in registers, summed key by key; a panel of columns serves the
-        // whole group.
-        %panel = arith.constant 16 : index
-        %terms = arith.divui %key_end, %c1 : index
-        scf.for %d0 = %c0 to %nope step %panel {
-          %columns1 = arith.constant 8 : index
-          %d1 = arith.addi %d0, %columns1 : index
-          %h0 = arith.constant 0 : index
-          %head0 = arith.addi %first_head, %h0 : index
-          %h1 = arith.constant 1 : index
-          %head1 = arith.addi %first_head, %h1 : index
-          %h2 = arith.constant 2 : index
-          %head2 = arith.addi %first_head, %h2 : index
-          %h3 = arith.constant 3 : index
-          %head3 = arith.addi %first_head, %h3 : index
-          %h4 = arith.constant 4 : index
-          %head4 = arith.addi %first_head, %h4 : index
-          %h5 = arith.constant 5 : index
-          %head5 = arith.addi %first_head, %h5 : index
-          %sums0:12 = scf.for %k = %c0 to %terms step %c1
-              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-            %value0 = vector.load %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
-            %value1 = vector.load %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
-            %weight0 = memref.load %scores[%k, %h0] : memref<258x16xf32>
-            %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
+          // Values: some heads x 2 vectors of columns in registers, summed key by key; a panel of columns serves the
+          // whole group.
+          %panel = arith.constant 16 : index
+          %terms = arith.divui %key_end, %c1 : index
+          scf.for %d0 = %c0 to %nope step %panel {
+            %columns1 = arith.constant 8 : index
+            %d1 = arith.addi %d0, %columns1 : index
+            %h0 = arith.constant 0 : index
+            %head0 = arith.addi %first_head, %h0 : index
+            %h1 = arith.constant 1 : index
+            %head1 = arith.addi %first_head, %h1 : index
+            %h2 = arith.constant 2 : index
+            %head2 = arith.addi %first_head, %h2 : index
+            %h3 = arith.constant 3 : index
+            %head3 = arith.addi %first_head, %h3 : index
+            %h4 = arith.constant 4 : index
+            %head4 = arith.addi %first_head, %h4 : index
+            %h5 = arith.constant 5 : index
+            %head5 = arith.addi %first_head, %h5 : index
+            %sums0:12 = scf.for %k = %c0 to %terms step %c1
+                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+              %value0 = vector.load %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+              %value1 = vector.load %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+              %weight0 = memref.load %scores[%k, %h0] : memref<258x16xf32>
+              %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
             %next0 = math.fma %value0, %weight_lanes0, %sum0 : vector<8xf32>
 
             %next1 = math.fma %value1, %weight_lanes0, %sum1 : vector<8xf32>
 
-            %weight1 = memref.load %scores[%k, %h1] : memref<258x16xf32>
-            %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
+              %weight1 = memref.load %scores[%k, %h1] : memref<258x16xf32>
+              %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
             %next2 = math.fma %value0, %weight_lanes1, %sum2 : vector<8xf32>
 
             %next3 = math.fma %value1, %weight_lanes1, %sum3 : vector<8xf32>
 
-            %weight2 = memref.load %scores[%k, %h2] : memref<258x16xf32>
-            %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
+              %weight2 = memref.load %scores[%k, %h2] : memref<258x16xf32>
+              %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
             %next4 = math.fma %value0, %weight_lanes2, %sum4 : vector<8xf32>
 
             %next5 = math.fma %value1, %weight_lanes2, %sum5 : vector<8xf32>
 
-            %weight3 = memref.load %scores[%k, %h3] : memref<258x16xf32>
-            %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
+              %weight3 = memref.load %scores[%k, %h3] : memref<258x16xf32>
+              %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
             %next6 = math.fma %value0, %weight_lanes3, %sum6 : vector<8xf32>
 
             %next7 = math.fma %value1, %weight_lanes3, %sum7 : vector<8xf32>
 
-            %weight4 = memref.load %scores[%k, %h4] : memref<258x16xf32>
-            %weight_lanes4 = vector.broadcast %weight4 : f32 to vector<8xf32>
+              %weight4 = memref.load %scores[%k, %h4] : memref<258x16xf32>
+              %weight_lanes4 = vector.broadcast %weight4 : f32 to vector<8xf32>
             %next8 = math.fma %value0, %weight_lanes4, %sum8 : vector<8xf32>
 
             %next9 = math.fma %value1, %weight_lanes4, %sum9 : vector<8xf32>
 
-            %weight5 = memref.load %scores[%k, %h5] : memref<258x16xf32>
-            %weight_lanes5 = vector.broadcast %weight5 : f32 to vector<8xf32>
+              %weight5 = memref.load %scores[%k, %h5] : memref<258x16xf32>
+              %weight_lanes5 = vector.broadcast %weight5 : f32 to vector<8xf32>
             %next10 = math.fma %value0, %weight_lanes5, %sum10 : vector<8xf32>
 
             %next11 = math.fma %value1, %weight_lanes5, %sum11 : vector<8xf32>
 
-            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
-          }
+              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+            }
             %so_far0_0_scaled = arith.mulf %sums0#0, %descale_lanes : vector<8xf32>
             vector.store %so_far0_0_scaled, %values[%item, %head0, %d0] : memref<?x21x512xf32>, vector<8xf32>
             %so_far0_1_scaled = arith.mulf %sums0#1, %descale_lanes : vector<8xf32>
@@ -895,60 +895,60 @@ stream.executable private @attend_avx2 {
             vector.store %so_far5_0_scaled, %values[%item, %head5, %d0] : memref<?x21x512xf32>, vector<8xf32>
             %so_far5_1_scaled = arith.mulf %sums0#11, %descale_lanes : vector<8xf32>
             vector.store %so_far5_1_scaled, %values[%item, %head5, %d1] : memref<?x21x512xf32>, vector<8xf32>
-          %h6 = arith.constant 6 : index
-          %head6 = arith.addi %first_head, %h6 : index
-          %h7 = arith.constant 7 : index
-          %head7 = arith.addi %first_head, %h7 : index
-          %h8 = arith.constant 8 : index
-          %head8 = arith.addi %first_head, %h8 : index
-          %h9 = arith.constant 9 : index
-          %head9 = arith.addi %first_head, %h9 : index
-          %h10 = arith.constant 10 : index
-          %head10 = arith.addi %first_head, %h10 : index
-          %h11 = arith.constant 11 : index
-          %head11 = arith.addi %first_head, %h11 : index
-          %sums1:12 = scf.for %k = %c0 to %terms step %c1
-              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-            %value0 = vector.load %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
-            %value1 = vector.load %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
-            %weight6 = memref.load %scores[%k, %h6] : memref<258x16xf32>
-            %weight_lanes6 = vector.broadcast %weight6 : f32 to vector<8xf32>
+            %h6 = arith.constant 6 : index
+            %head6 = arith.addi %first_head, %h6 : index
+            %h7 = arith.constant 7 : index
+            %head7 = arith.addi %first_head, %h7 : index
+            %h8 = arith.constant 8 : index
+            %head8 = arith.addi %first_head, %h8 : index
+            %h9 = arith.constant 9 : index
+            %head9 = arith.addi %first_head, %h9 : index
+            %h10 = arith.constant 10 : index
+            %head10 = arith.addi %first_head, %h10 : index
+            %h11 = arith.constant 11 : index
+            %head11 = arith.addi %first_head, %h11 : index
+            %sums1:12 = scf.for %k = %c0 to %terms step %c1
+                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+              %value0 = vector.load %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+              %value1 = vector.load %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+              %weight6 = memref.load %scores[%k, %h6] : memref<258x16xf32>
+              %weight_lanes6 = vector.broadcast %weight6 : f32 to vector<8xf32>
             %next0 = math.fma %value0, %weight_lanes6, %sum0 : vector<8xf32>
 
             %next1 = math.fma %value1, %weight_lanes6, %sum1 : vector<8xf32>
 
-            %weight7 = memref.load %scores[%k, %h7] : memref<258x16xf32>
-            %weight_lanes7 = vector.broadcast %weight7 : f32 to vector<8xf32>
+              %weight7 = memref.load %scores[%k, %h7] : memref<258x16xf32>
+              %weight_lanes7 = vector.broadcast %weight7 : f32 to vector<8xf32>
             %next2 = math.fma %value0, %weight_lanes7, %sum2 : vector<8xf32>
 
             %next3 = math.fma %value1, %weight_lanes7, %sum3 : vector<8xf32>
 
-            %weight8 = memref.load %scores[%k, %h8] : memref<258x16xf32>
-            %weight_lanes8 = vector.broadcast %weight8 : f32 to vector<8xf32>
+              %weight8 = memref.load %scores[%k, %h8] : memref<258x16xf32>
+              %weight_lanes8 = vector.broadcast %weight8 : f32 to vector<8xf32>
             %next4 = math.fma %value0, %weight_lanes8, %sum4 : vector<8xf32>
 
             %next5 = math.fma %value1, %weight_lanes8, %sum5 : vector<8xf32>
 
-            %weight9 = memref.load %scores[%k, %h9] : memref<258x16xf32>
-            %weight_lanes9 = vector.broadcast %weight9 : f32 to vector<8xf32>
+              %weight9 = memref.load %scores[%k, %h9] : memref<258x16xf32>
+              %weight_lanes9 = vector.broadcast %weight9 : f32 to vector<8xf32>
             %next6 = math.fma %value0, %weight_lanes9, %sum6 : vector<8xf32>
 
             %next7 = math.fma %value1, %weight_lanes9, %sum7 : vector<8xf32>
 
-            %weight10 = memref.load %scores[%k, %h10] : memref<258x16xf32>
-            %weight_lanes10 = vector.broadcast %weight10 : f32 to vector<8xf32>
+              %weight10 = memref.load %scores[%k, %h10] : memref<258x16xf32>
+              %weight_lanes10 = vector.broadcast %weight10 : f32 to vector<8xf32>
             %next8 = math.fma %value0, %weight_lanes10, %sum8 : vector<8xf32>
 
             %next9 = math.fma %value1, %weight_lanes10, %sum9 : vector<8xf32>
 
-            %weight11 = memref.load %scores[%k, %h11] : memref<258x16xf32>
-            %weight_lanes11 = vector.broadcast %weight11 : f32 to vector<8xf32>
+              %weight11 = memref.load %scores[%k, %h11] : memref<258x16xf32>
+              %weight_lanes11 = vector.broadcast %weight11 : f32 to vector<8xf32>
             %next10 = math.fma %value0, %weight_lanes11, %sum10 : vector<8xf32>
 
             %next11 = math.fma %value1, %weight_lanes11, %sum11 : vector<8xf32>
 
-            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
-          }
+              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+            }
             %so_far6_0_scaled = arith.mulf %sums1#0, %descale_lanes : vector<8xf32>
             vector.store %so_far6_0_scaled, %values[%item, %head6, %d0] : memref<?x21x512xf32>, vector<8xf32>
             %so_far6_1_scaled = arith.mulf %sums1#1, %descale_lanes : vector<8xf32>
@@ -973,44 +973,44 @@ stream.executable private @attend_avx2 {
             vector.store %so_far11_0_scaled, %values[%item, %head11, %d0] : memref<?x21x512xf32>, vector<8xf32>
             %so_far11_1_scaled = arith.mulf %sums1#11, %descale_lanes : vector<8xf32>
             vector.store %so_far11_1_scaled, %values[%item, %head11, %d1] : memref<?x21x512xf32>, vector<8xf32>
-          %h12 = arith.constant 12 : index
-          %head12 = arith.addi %first_head, %h12 : index
-          %h13 = arith.constant 13 : index
-          %head13 = arith.addi %first_head, %h13 : index
-          %h14 = arith.constant 14 : index
-          %head14 = arith.addi %first_head, %h14 : index
-          %h15 = arith.constant 15 : index
-          %head15 = arith.addi %first_head, %h15 : index
-          %sums2:8 = scf.for %k = %c0 to %terms step %c1
-              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-            %value0 = vector.load %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
-            %value1 = vector.load %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
-            %weight12 = memref.load %scores[%k, %h12] : memref<258x16xf32>
-            %weight_lanes12 = vector.broadcast %weight12 : f32 to vector<8xf32>
+            %h12 = arith.constant 12 : index
+            %head12 = arith.addi %first_head, %h12 : index
+            %h13 = arith.constant 13 : index
+            %head13 = arith.addi %first_head, %h13 : index
+            %h14 = arith.constant 14 : index
+            %head14 = arith.addi %first_head, %h14 : index
+            %h15 = arith.constant 15 : index
+            %head15 = arith.addi %first_head, %h15 : index
+            %sums2:8 = scf.for %k = %c0 to %terms step %c1
+                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+              %value0 = vector.load %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+              %value1 = vector.load %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+              %weight12 = memref.load %scores[%k, %h12] : memref<258x16xf32>
+              %weight_lanes12 = vector.broadcast %weight12 : f32 to vector<8xf32>
             %next0 = math.fma %value0, %weight_lanes12, %sum0 : vector<8xf32>
 
             %next1 = math.fma %value1, %weight_lanes12, %sum1 : vector<8xf32>
 
-            %weight13 = memref.load %scores[%k, %h13] : memref<258x16xf32>
-            %weight_lanes13 = vector.broadcast %weight13 : f32 to vector<8xf32>
+              %weight13 = memref.load %scores[%k, %h13] : memref<258x16xf32>
+              %weight_lanes13 = vector.broadcast %weight13 : f32 to vector<8xf32>
             %next2 = math.fma %value0, %weight_lanes13, %sum2 : vector<8xf32>
 
             %next3 = math.fma %value1, %weight_lanes13, %sum3 : vector<8xf32>
 
-            %weight14 = memref.load %scores[%k, %h14] : memref<258x16xf32>
-            %weight_lanes14 = vector.broadcast %weight14 : f32 to vector<8xf32>
+              %weight14 = memref.load %scores[%k, %h14] : memref<258x16xf32>
+              %weight_lanes14 = vector.broadcast %weight14 : f32 to vector<8xf32>
             %next4 = math.fma %value0, %weight_lanes14, %sum4 : vector<8xf32>
 
             %next5 = math.fma %value1, %weight_lanes14, %sum5 : vector<8xf32>
 
-            %weight15 = memref.load %scores[%k, %h15] : memref<258x16xf32>
-            %weight_lanes15 = vector.broadcast %weight15 : f32 to vector<8xf32>
+              %weight15 = memref.load %scores[%k, %h15] : memref<258x16xf32>
+              %weight_lanes15 = vector.broadcast %weight15 : f32 to vector<8xf32>
             %next6 = math.fma %value0, %weight_lanes15, %sum6 : vector<8xf32>
 
             %next7 = math.fma %value1, %weight_lanes15, %sum7 : vector<8xf32>
 
-            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
-          }
+              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+            }
             %so_far12_0_scaled = arith.mulf %sums2#0, %descale_lanes : vector<8xf32>
             vector.store %so_far12_0_scaled, %values[%item, %head12, %d0] : memref<?x21x512xf32>, vector<8xf32>
             %so_far12_1_scaled = arith.mulf %sums2#1, %descale_lanes : vector<8xf32>
@@ -1027,8 +1027,8 @@ stream.executable private @attend_avx2 {
             vector.store %so_far15_0_scaled, %values[%item, %head15, %d0] : memref<?x21x512xf32>, vector<8xf32>
             %so_far15_1_scaled = arith.mulf %sums2#7, %descale_lanes : vector<8xf32>
             vector.store %so_far15_1_scaled, %values[%item, %head15, %d1] : memref<?x21x512xf32>, vector<8xf32>
+          }
         }
-      }
       }
       return
     }

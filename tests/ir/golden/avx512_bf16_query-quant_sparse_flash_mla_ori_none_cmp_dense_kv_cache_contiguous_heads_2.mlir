@@ -250,39 +250,39 @@ stream.executable private @attend_avx512_bf16 {
         %key_end = arith.muli %key_steps, %key_step : index
         %is_first = arith.cmpi eq, %pass_start, %c0 : index
 
-      // Scores: 8 keys x 2 heads in registers, while the keys are still in the L1 cache.
-      scf.for %first_key = %c0 to %key_end step %key_step {
-      %end_of_keys = arith.addi %first_key, %key_step : index
+        // Scores: 8 keys x 2 heads in registers, while the keys are still in the L1 cache.
+        scf.for %first_key = %c0 to %key_end step %key_step {
+          %end_of_keys = arith.addi %first_key, %key_step : index
       scf.for %some_keys = %first_key to %end_of_keys step %key_step {
-      // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
-      %some_keys_end = arith.addi %some_keys, %key_step : index
-      %touched = arith.addi %some_keys_end, %ahead : index
-      scf.for %i = %c0 to %key_step step %c1 {
-        %touched_key = arith.addi %touched, %i : index
-        %any_touched_place = arith.addi %pass_start, %touched_key : index
-        %touched_place = arith.minui %any_touched_place, %last_slot : index
-        %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
-        %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
-        %touched_row = arith.index_cast %is_touched : i32 to index
+        // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
+        %some_keys_end = arith.addi %some_keys, %key_step : index
+        %touched = arith.addi %some_keys_end, %ahead : index
+        scf.for %i = %c0 to %key_step step %c1 {
+          %touched_key = arith.addi %touched, %i : index
+          %any_touched_place = arith.addi %pass_start, %touched_key : index
+          %touched_place = arith.minui %any_touched_place, %last_slot : index
+          %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
+          %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
+          %touched_row = arith.index_cast %is_touched : i32 to index
         memref.prefetch %cmp_cache[%touched_row, %c0], read, locality<3>, data : memref<?x512xi8>
 
-      }
-      scf.for %k = %some_keys to %some_keys_end step %c1 {
-        %place = arith.addi %pass_start, %k : index
-        %in_block = arith.cmpi ult, %place, %key_block : index
-        %slot_place = arith.select %in_block, %place, %c0 : index
-        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
-        %slot = arith.select %in_block, %slot_any, %masked : i32
-        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
-        scf.if %attended {
-          %row = arith.index_cast %slot : i32 to index
-          // One is asked for some keys before it is needed, line by line between the work.
-          %any_place_ahead = arith.addi %place, %ahead : index
-          %place_ahead = arith.minui %any_place_ahead, %last_slot : index
-          %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
-          %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
-          %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
-          %row_ahead = arith.index_cast %slot_or_same : i32 to index
+        }
+        scf.for %k = %some_keys to %some_keys_end step %c1 {
+          %place = arith.addi %pass_start, %k : index
+          %in_block = arith.cmpi ult, %place, %key_block : index
+          %slot_place = arith.select %in_block, %place, %c0 : index
+          %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+          %slot = arith.select %in_block, %slot_any, %masked : i32
+          %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+          scf.if %attended {
+            %row = arith.index_cast %slot : i32 to index
+            // One is asked for some keys before it is needed, line by line between the work.
+            %any_place_ahead = arith.addi %place, %ahead : index
+            %place_ahead = arith.minui %any_place_ahead, %last_slot : index
+            %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+            %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+            %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
+            %row_ahead = arith.index_cast %slot_or_same : i32 to index
           %tile = arith.constant 128 : index
           scf.for %t = %c0 to %c4 step %c1 {
             %last_line = arith.constant 511 : index
@@ -353,12 +353,12 @@ stream.executable private @attend_avx512_bf16 {
           }
           }
 
-        } else {
-          scf.for %column = %c0 to %columns step %lanes {
-            vector.store %no_elements, %keys[%k, %column] : memref<64x272xi32>, vector<16xi32>
+          } else {
+            scf.for %column = %c0 to %columns step %lanes {
+              vector.store %no_elements, %keys[%k, %column] : memref<64x272xi32>, vector<16xi32>
+            }
           }
         }
-      }
       }
 
       // Key after key is what Q.K reads; P.V reads the same column of two keys at a time.
@@ -379,34 +379,34 @@ stream.executable private @attend_avx512_bf16 {
         }
       }
 
-      scf.for %k = %first_key to %end_of_keys step %keys_at_once {
-        %place0 = arith.constant 0 : index
-        %k0 = arith.addi %k, %place0 : index
-        %place1 = arith.constant 1 : index
-        %k1 = arith.addi %k, %place1 : index
-        %place2 = arith.constant 2 : index
-        %k2 = arith.addi %k, %place2 : index
-        %place3 = arith.constant 3 : index
-        %k3 = arith.addi %k, %place3 : index
-        %place4 = arith.constant 4 : index
-        %k4 = arith.addi %k, %place4 : index
-        %place5 = arith.constant 5 : index
-        %k5 = arith.addi %k, %place5 : index
-        %place6 = arith.constant 6 : index
-        %k6 = arith.addi %k, %place6 : index
-        %place7 = arith.constant 7 : index
-        %k7 = arith.addi %k, %place7 : index
-        %dots:16 = scf.for %d = %c0 to %columns step %lanes
-            iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
-          %key0 = vector.load %keys[%k0, %d] : memref<64x272xi32>, vector<16xi32>
-          %key1 = vector.load %keys[%k1, %d] : memref<64x272xi32>, vector<16xi32>
-          %key2 = vector.load %keys[%k2, %d] : memref<64x272xi32>, vector<16xi32>
-          %key3 = vector.load %keys[%k3, %d] : memref<64x272xi32>, vector<16xi32>
-          %key4 = vector.load %keys[%k4, %d] : memref<64x272xi32>, vector<16xi32>
-          %key5 = vector.load %keys[%k5, %d] : memref<64x272xi32>, vector<16xi32>
-          %key6 = vector.load %keys[%k6, %d] : memref<64x272xi32>, vector<16xi32>
-          %key7 = vector.load %keys[%k7, %d] : memref<64x272xi32>, vector<16xi32>
-          %q0 = vector.load %packed[%head0, %d] : memref<2x256xi32>, vector<16xi32>
+          scf.for %k = %first_key to %end_of_keys step %keys_at_once {
+            %place0 = arith.constant 0 : index
+            %k0 = arith.addi %k, %place0 : index
+            %place1 = arith.constant 1 : index
+            %k1 = arith.addi %k, %place1 : index
+            %place2 = arith.constant 2 : index
+            %k2 = arith.addi %k, %place2 : index
+            %place3 = arith.constant 3 : index
+            %k3 = arith.addi %k, %place3 : index
+            %place4 = arith.constant 4 : index
+            %k4 = arith.addi %k, %place4 : index
+            %place5 = arith.constant 5 : index
+            %k5 = arith.addi %k, %place5 : index
+            %place6 = arith.constant 6 : index
+            %k6 = arith.addi %k, %place6 : index
+            %place7 = arith.constant 7 : index
+            %k7 = arith.addi %k, %place7 : index
+            %dots:16 = scf.for %d = %c0 to %columns step %lanes
+                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+              %key0 = vector.load %keys[%k0, %d] : memref<64x272xi32>, vector<16xi32>
+              %key1 = vector.load %keys[%k1, %d] : memref<64x272xi32>, vector<16xi32>
+              %key2 = vector.load %keys[%k2, %d] : memref<64x272xi32>, vector<16xi32>
+              %key3 = vector.load %keys[%k3, %d] : memref<64x272xi32>, vector<16xi32>
+              %key4 = vector.load %keys[%k4, %d] : memref<64x272xi32>, vector<16xi32>
+              %key5 = vector.load %keys[%k5, %d] : memref<64x272xi32>, vector<16xi32>
+              %key6 = vector.load %keys[%k6, %d] : memref<64x272xi32>, vector<16xi32>
+              %key7 = vector.load %keys[%k7, %d] : memref<64x272xi32>, vector<16xi32>
+              %q0 = vector.load %packed[%head0, %d] : memref<2x256xi32>, vector<16xi32>
             %next0_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next0_b = vector.bitcast %key0 : vector<16xi32> to vector<32xbf16>
             %next0 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum0, %next0_a, %next0_b)
@@ -447,7 +447,7 @@ stream.executable private @attend_avx512_bf16 {
             %next7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum7, %next7_a, %next7_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-          %q1 = vector.load %packed[%head1, %d] : memref<2x256xi32>, vector<16xi32>
+              %q1 = vector.load %packed[%head1, %d] : memref<2x256xi32>, vector<16xi32>
             %next8_a = vector.bitcast %q1 : vector<16xi32> to vector<32xbf16>
             %next8_b = vector.bitcast %key0 : vector<16xi32> to vector<32xbf16>
             %next8 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum8, %next8_a, %next8_b)
@@ -488,12 +488,12 @@ stream.executable private @attend_avx512_bf16 {
             %next15 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum15, %next15_a, %next15_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-          scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
-        }
-        // key_step divides the key block, so that all of these slots are there.
-        %place_in_block = arith.addi %pass_start, %k : index
-        %slots_here = vector.load %slots[%item, %place_in_block] : memref<?x256xi32>, vector<8xi32>
-        %attended = arith.cmpi sge, %slots_here, %some_zeros_i32 : vector<8xi32>
+              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
+            }
+            // key_step divides the key block, so that all of these slots are there.
+            %place_in_block = arith.addi %pass_start, %k : index
+            %slots_here = vector.load %slots[%item, %place_in_block] : memref<?x256xi32>, vector<8xi32>
+            %attended = arith.cmpi sge, %slots_here, %some_zeros_i32 : vector<8xi32>
           %dot0_0_0_lower = vector.shuffle %dots#0, %dots#1 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
           %dot0_0_0_upper = vector.shuffle %dots#0, %dots#1 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
           %dot0_0_0 = arith.addf %dot0_0_0_lower, %dot0_0_0_upper : vector<16xf32>
@@ -519,9 +519,9 @@ stream.executable private @attend_avx512_bf16 {
           %dot0_3_0_upper = vector.shuffle %dot0_2_0, %dot0_2_0 [1, 3, 5, 7, 9, 11, 13, 15] : vector<16xf32>, vector<16xf32>
           %dot0_3_0 = arith.addf %dot0_3_0_lower, %dot0_3_0_upper : vector<8xf32>
           %dot0 = vector.shuffle %dot0_3_0, %dot0_3_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-        %scaled0 = arith.mulf %dot0, %some_factors : vector<8xf32>
-        %score0 = arith.select %attended, %scaled0, %some_minus_infinities : vector<8xi1>, vector<8xf32>
-        vector.store %score0, %scores[%head0, %k] : memref<2x64xf32>, vector<8xf32>
+            %scaled0 = arith.mulf %dot0, %some_factors : vector<8xf32>
+            %score0 = arith.select %attended, %scaled0, %some_minus_infinities : vector<8xi1>, vector<8xf32>
+            vector.store %score0, %scores[%head0, %k] : memref<2x64xf32>, vector<8xf32>
           %dot1_0_0_lower = vector.shuffle %dots#8, %dots#9 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
           %dot1_0_0_upper = vector.shuffle %dots#8, %dots#9 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
           %dot1_0_0 = arith.addf %dot1_0_0_lower, %dot1_0_0_upper : vector<16xf32>
@@ -547,18 +547,18 @@ stream.executable private @attend_avx512_bf16 {
           %dot1_3_0_upper = vector.shuffle %dot1_2_0, %dot1_2_0 [1, 3, 5, 7, 9, 11, 13, 15] : vector<16xf32>, vector<16xf32>
           %dot1_3_0 = arith.addf %dot1_3_0_lower, %dot1_3_0_upper : vector<8xf32>
           %dot1 = vector.shuffle %dot1_3_0, %dot1_3_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-        %scaled1 = arith.mulf %dot1, %some_factors : vector<8xf32>
-        %score1 = arith.select %attended, %scaled1, %some_minus_infinities : vector<8xi1>, vector<8xf32>
-        vector.store %score1, %scores[%head1, %k] : memref<2x64xf32>, vector<8xf32>
-      }
-      }
+            %scaled1 = arith.mulf %dot1, %some_factors : vector<8xf32>
+            %score1 = arith.select %attended, %scaled1, %some_minus_infinities : vector<8xi1>, vector<8xf32>
+            vector.store %score1, %scores[%head1, %k] : memref<2x64xf32>, vector<8xf32>
+          }
+        }
 
-      // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
-      %maximum_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<16xf32>) {
-        %score = vector.load %scores[%head0, %k] : memref<2x64xf32>, vector<16xf32>
-        %larger = arith.maximumf %so_far, %score : vector<16xf32>
-        scf.yield %larger : vector<16xf32>
-      }
+        // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
+        %maximum_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<16xf32>) {
+          %score = vector.load %scores[%head0, %k] : memref<2x64xf32>, vector<16xf32>
+          %larger = arith.maximumf %so_far, %score : vector<16xf32>
+          scf.yield %larger : vector<16xf32>
+        }
           %largest0_0_0_lower = vector.shuffle %maximum_lanes0_0, %maximum_lanes0_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<16xf32>, vector<16xf32>
           %largest0_0_0_upper = vector.shuffle %maximum_lanes0_0, %maximum_lanes0_0 [8, 9, 10, 11, 12, 13, 14, 15] : vector<16xf32>, vector<16xf32>
           %largest0_0_0 = arith.maximumf %largest0_0_0_lower, %largest0_0_0_upper : vector<8xf32>
@@ -572,16 +572,16 @@ stream.executable private @attend_avx512_bf16 {
           %largest0_3_0_upper = vector.shuffle %largest0_2_0, %largest0_2_0 [1] : vector<2xf32>, vector<2xf32>
           %largest0_3_0 = arith.maximumf %largest0_3_0_lower, %largest0_3_0_upper : vector<1xf32>
           %largest0 = vector.shuffle %largest0_3_0, %largest0_3_0 [0] : vector<1xf32>, vector<1xf32>
-      %maximum_here0 = vector.extract %largest0[0] : f32 from vector<1xf32>
-      %old_maximum0 = memref.load %maxima[%item, %head0] : memref<?x2xf32>
-      %maximum0 = arith.maximumf %old_maximum0, %maximum_here0 : f32
-      %maximum_everywhere0 = vector.broadcast %maximum0 : f32 to vector<16xf32>
+        %maximum_here0 = vector.extract %largest0[0] : f32 from vector<1xf32>
+        %old_maximum0 = memref.load %maxima[%item, %head0] : memref<?x2xf32>
+        %maximum0 = arith.maximumf %old_maximum0, %maximum_here0 : f32
+        %maximum_everywhere0 = vector.broadcast %maximum0 : f32 to vector<16xf32>
           %reference0_magnitude = math.absf %maximum_everywhere0 : vector<16xf32>
           %reference0_is_infinite = arith.cmpf oeq, %reference0_magnitude, %infinities : vector<16xf32>
           %reference0 = arith.select %reference0_is_infinite, %zeros, %maximum_everywhere0 : vector<16xi1>, vector<16xf32>
-      %total_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<16xf32>) {
-        %score = vector.load %scores[%head0, %k] : memref<2x64xf32>, vector<16xf32>
-        %below = arith.subf %score, %reference0 : vector<16xf32>
+        %total_lanes0_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<16xf32>) {
+          %score = vector.load %scores[%head0, %k] : memref<2x64xf32>, vector<16xf32>
+          %below = arith.subf %score, %reference0 : vector<16xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<16xf32>
           %weight_inside = arith.minimumf %weight_above, %largest_power : vector<16xf32>
           %weight_shifted = arith.addf %weight_inside, %rounder : vector<16xf32>
@@ -612,9 +612,9 @@ stream.executable private @attend_avx512_bf16 {
           vector.store %weight_short_pairs, %weights[%head0, %weight_short_column] : memref<2x32xi32>, vector<8xi32>
 
 
-        %next = arith.addf %so_far, %weight : vector<16xf32>
-        scf.yield %next : vector<16xf32>
-      }
+          %next = arith.addf %so_far, %weight : vector<16xf32>
+          scf.yield %next : vector<16xf32>
+        }
           %whole0_0_0_lower = vector.shuffle %total_lanes0_0, %total_lanes0_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<16xf32>, vector<16xf32>
           %whole0_0_0_upper = vector.shuffle %total_lanes0_0, %total_lanes0_0 [8, 9, 10, 11, 12, 13, 14, 15] : vector<16xf32>, vector<16xf32>
           %whole0_0_0 = arith.addf %whole0_0_0_lower, %whole0_0_0_upper : vector<8xf32>
@@ -628,9 +628,9 @@ stream.executable private @attend_avx512_bf16 {
           %whole0_3_0_upper = vector.shuffle %whole0_2_0, %whole0_2_0 [1] : vector<2xf32>, vector<2xf32>
           %whole0_3_0 = arith.addf %whole0_3_0_lower, %whole0_3_0_upper : vector<1xf32>
           %whole0 = vector.shuffle %whole0_3_0, %whole0_3_0 [0] : vector<1xf32>, vector<1xf32>
-      %total_here0 = vector.extract %whole0[0] : f32 from vector<1xf32>
-      %old_maximum_everywhere0 = vector.broadcast %old_maximum0 : f32 to vector<16xf32>
-      %old_below0 = arith.subf %old_maximum_everywhere0, %reference0 : vector<16xf32>
+        %total_here0 = vector.extract %whole0[0] : f32 from vector<1xf32>
+        %old_maximum_everywhere0 = vector.broadcast %old_maximum0 : f32 to vector<16xf32>
+        %old_below0 = arith.subf %old_maximum_everywhere0, %reference0 : vector<16xf32>
           %factor_lanes0_above = arith.maximumf %old_below0, %least_power : vector<16xf32>
           %factor_lanes0_inside = arith.minimumf %factor_lanes0_above, %largest_power : vector<16xf32>
           %factor_lanes0_shifted = arith.addf %factor_lanes0_inside, %rounder : vector<16xf32>
@@ -653,16 +653,16 @@ stream.executable private @attend_avx512_bf16 {
           %factor_lanes0_or_infinity = arith.select %factor_lanes0_is_large, %infinities, %factor_lanes0_or_zero : vector<16xi1>, vector<16xf32>
           %factor_lanes0_is_nan = arith.cmpf uno, %old_below0, %old_below0 : vector<16xf32>
           %factor_lanes0 = arith.select %factor_lanes0_is_nan, %old_below0, %factor_lanes0_or_infinity : vector<16xi1>, vector<16xf32>
-      %factor0 = vector.extract %factor_lanes0[0] : f32 from vector<16xf32>
-      %old_total0 = memref.load %totals[%item, %head0] : memref<?x2xf32>
-      %total0 = math.fma %old_total0, %factor0, %total_here0 : f32
-      memref.store %maximum0, %maxima[%item, %head0] : memref<?x2xf32>
-      memref.store %total0, %totals[%item, %head0] : memref<?x2xf32>
-      %maximum_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<16xf32>) {
-        %score = vector.load %scores[%head1, %k] : memref<2x64xf32>, vector<16xf32>
-        %larger = arith.maximumf %so_far, %score : vector<16xf32>
-        scf.yield %larger : vector<16xf32>
-      }
+        %factor0 = vector.extract %factor_lanes0[0] : f32 from vector<16xf32>
+        %old_total0 = memref.load %totals[%item, %head0] : memref<?x2xf32>
+        %total0 = math.fma %old_total0, %factor0, %total_here0 : f32
+        memref.store %maximum0, %maxima[%item, %head0] : memref<?x2xf32>
+        memref.store %total0, %totals[%item, %head0] : memref<?x2xf32>
+        %maximum_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %minus_infinities) -> (vector<16xf32>) {
+          %score = vector.load %scores[%head1, %k] : memref<2x64xf32>, vector<16xf32>
+          %larger = arith.maximumf %so_far, %score : vector<16xf32>
+          scf.yield %larger : vector<16xf32>
+        }
           %largest1_0_0_lower = vector.shuffle %maximum_lanes1_0, %maximum_lanes1_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<16xf32>, vector<16xf32>
           %largest1_0_0_upper = vector.shuffle %maximum_lanes1_0, %maximum_lanes1_0 [8, 9, 10, 11, 12, 13, 14, 15] : vector<16xf32>, vector<16xf32>
           %largest1_0_0 = arith.maximumf %largest1_0_0_lower, %largest1_0_0_upper : vector<8xf32>
@@ -676,16 +676,16 @@ stream.executable private @attend_avx512_bf16 {
           %largest1_3_0_upper = vector.shuffle %largest1_2_0, %largest1_2_0 [1] : vector<2xf32>, vector<2xf32>
           %largest1_3_0 = arith.maximumf %largest1_3_0_lower, %largest1_3_0_upper : vector<1xf32>
           %largest1 = vector.shuffle %largest1_3_0, %largest1_3_0 [0] : vector<1xf32>, vector<1xf32>
-      %maximum_here1 = vector.extract %largest1[0] : f32 from vector<1xf32>
-      %old_maximum1 = memref.load %maxima[%item, %head1] : memref<?x2xf32>
-      %maximum1 = arith.maximumf %old_maximum1, %maximum_here1 : f32
-      %maximum_everywhere1 = vector.broadcast %maximum1 : f32 to vector<16xf32>
+        %maximum_here1 = vector.extract %largest1[0] : f32 from vector<1xf32>
+        %old_maximum1 = memref.load %maxima[%item, %head1] : memref<?x2xf32>
+        %maximum1 = arith.maximumf %old_maximum1, %maximum_here1 : f32
+        %maximum_everywhere1 = vector.broadcast %maximum1 : f32 to vector<16xf32>
           %reference1_magnitude = math.absf %maximum_everywhere1 : vector<16xf32>
           %reference1_is_infinite = arith.cmpf oeq, %reference1_magnitude, %infinities : vector<16xf32>
           %reference1 = arith.select %reference1_is_infinite, %zeros, %maximum_everywhere1 : vector<16xi1>, vector<16xf32>
-      %total_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<16xf32>) {
-        %score = vector.load %scores[%head1, %k] : memref<2x64xf32>, vector<16xf32>
-        %below = arith.subf %score, %reference1 : vector<16xf32>
+        %total_lanes1_0 = scf.for %k = %c0 to %key_end step %lanes iter_args(%so_far = %zeros) -> (vector<16xf32>) {
+          %score = vector.load %scores[%head1, %k] : memref<2x64xf32>, vector<16xf32>
+          %below = arith.subf %score, %reference1 : vector<16xf32>
           %weight_above = arith.maximumf %below, %least_power : vector<16xf32>
           %weight_inside = arith.minimumf %weight_above, %largest_power : vector<16xf32>
           %weight_shifted = arith.addf %weight_inside, %rounder : vector<16xf32>
@@ -716,9 +716,9 @@ stream.executable private @attend_avx512_bf16 {
           vector.store %weight_short_pairs, %weights[%head1, %weight_short_column] : memref<2x32xi32>, vector<8xi32>
 
 
-        %next = arith.addf %so_far, %weight : vector<16xf32>
-        scf.yield %next : vector<16xf32>
-      }
+          %next = arith.addf %so_far, %weight : vector<16xf32>
+          scf.yield %next : vector<16xf32>
+        }
           %whole1_0_0_lower = vector.shuffle %total_lanes1_0, %total_lanes1_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<16xf32>, vector<16xf32>
           %whole1_0_0_upper = vector.shuffle %total_lanes1_0, %total_lanes1_0 [8, 9, 10, 11, 12, 13, 14, 15] : vector<16xf32>, vector<16xf32>
           %whole1_0_0 = arith.addf %whole1_0_0_lower, %whole1_0_0_upper : vector<8xf32>
@@ -732,9 +732,9 @@ stream.executable private @attend_avx512_bf16 {
           %whole1_3_0_upper = vector.shuffle %whole1_2_0, %whole1_2_0 [1] : vector<2xf32>, vector<2xf32>
           %whole1_3_0 = arith.addf %whole1_3_0_lower, %whole1_3_0_upper : vector<1xf32>
           %whole1 = vector.shuffle %whole1_3_0, %whole1_3_0 [0] : vector<1xf32>, vector<1xf32>
-      %total_here1 = vector.extract %whole1[0] : f32 from vector<1xf32>
-      %old_maximum_everywhere1 = vector.broadcast %old_maximum1 : f32 to vector<16xf32>
-      %old_below1 = arith.subf %old_maximum_everywhere1, %reference1 : vector<16xf32>
+        %total_here1 = vector.extract %whole1[0] : f32 from vector<1xf32>
+        %old_maximum_everywhere1 = vector.broadcast %old_maximum1 : f32 to vector<16xf32>
+        %old_below1 = arith.subf %old_maximum_everywhere1, %reference1 : vector<16xf32>
           %factor_lanes1_above = arith.maximumf %old_below1, %least_power : vector<16xf32>
           %factor_lanes1_inside = arith.minimumf %factor_lanes1_above, %largest_power : vector<16xf32>
           %factor_lanes1_shifted = arith.addf %factor_lanes1_inside, %rounder : vector<16xf32>
@@ -757,44 +757,44 @@ stream.executable private @attend_avx512_bf16 {
           %factor_lanes1_or_infinity = arith.select %factor_lanes1_is_large, %infinities, %factor_lanes1_or_zero : vector<16xi1>, vector<16xf32>
           %factor_lanes1_is_nan = arith.cmpf uno, %old_below1, %old_below1 : vector<16xf32>
           %factor_lanes1 = arith.select %factor_lanes1_is_nan, %old_below1, %factor_lanes1_or_infinity : vector<16xi1>, vector<16xf32>
-      %factor1 = vector.extract %factor_lanes1[0] : f32 from vector<16xf32>
-      %old_total1 = memref.load %totals[%item, %head1] : memref<?x2xf32>
-      %total1 = math.fma %old_total1, %factor1, %total_here1 : f32
-      memref.store %maximum1, %maxima[%item, %head1] : memref<?x2xf32>
-      memref.store %total1, %totals[%item, %head1] : memref<?x2xf32>
+        %factor1 = vector.extract %factor_lanes1[0] : f32 from vector<16xf32>
+        %old_total1 = memref.load %totals[%item, %head1] : memref<?x2xf32>
+        %total1 = math.fma %old_total1, %factor1, %total_here1 : f32
+        memref.store %maximum1, %maxima[%item, %head1] : memref<?x2xf32>
+        memref.store %total1, %totals[%item, %head1] : memref<?x2xf32>
 
-      // Values: 2 heads x 8 vectors of columns in registers, summed key by key.
-      %panel = arith.constant 128 : index
-      %terms = arith.divui %key_end, %c2 : index
-      scf.for %d = %c0 to %nope step %panel {
-        %columns0 = arith.constant 0 : index
-        %d0 = arith.addi %d, %columns0 : index
-        %columns1 = arith.constant 16 : index
-        %d1 = arith.addi %d, %columns1 : index
-        %columns2 = arith.constant 32 : index
-        %d2 = arith.addi %d, %columns2 : index
-        %columns3 = arith.constant 48 : index
-        %d3 = arith.addi %d, %columns3 : index
-        %columns4 = arith.constant 64 : index
-        %d4 = arith.addi %d, %columns4 : index
-        %columns5 = arith.constant 80 : index
-        %d5 = arith.addi %d, %columns5 : index
-        %columns6 = arith.constant 96 : index
-        %d6 = arith.addi %d, %columns6 : index
-        %columns7 = arith.constant 112 : index
-        %d7 = arith.addi %d, %columns7 : index
-        %sums:16 = scf.for %k = %c0 to %terms step %c1
-            iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
-          %value0 = vector.load %paired[%k, %d0] : memref<32x528xi32>, vector<16xi32>
-          %value1 = vector.load %paired[%k, %d1] : memref<32x528xi32>, vector<16xi32>
-          %value2 = vector.load %paired[%k, %d2] : memref<32x528xi32>, vector<16xi32>
-          %value3 = vector.load %paired[%k, %d3] : memref<32x528xi32>, vector<16xi32>
-          %value4 = vector.load %paired[%k, %d4] : memref<32x528xi32>, vector<16xi32>
-          %value5 = vector.load %paired[%k, %d5] : memref<32x528xi32>, vector<16xi32>
-          %value6 = vector.load %paired[%k, %d6] : memref<32x528xi32>, vector<16xi32>
-          %value7 = vector.load %paired[%k, %d7] : memref<32x528xi32>, vector<16xi32>
-          %weight0 = memref.load %weights[%head0, %k] : memref<2x32xi32>
-          %weight_lanes0 = vector.broadcast %weight0 : i32 to vector<16xi32>
+        // Values: 2 heads x 8 vectors of columns in registers, summed key by key.
+        %panel = arith.constant 128 : index
+        %terms = arith.divui %key_end, %c2 : index
+        scf.for %d = %c0 to %nope step %panel {
+          %columns0 = arith.constant 0 : index
+          %d0 = arith.addi %d, %columns0 : index
+          %columns1 = arith.constant 16 : index
+          %d1 = arith.addi %d, %columns1 : index
+          %columns2 = arith.constant 32 : index
+          %d2 = arith.addi %d, %columns2 : index
+          %columns3 = arith.constant 48 : index
+          %d3 = arith.addi %d, %columns3 : index
+          %columns4 = arith.constant 64 : index
+          %d4 = arith.addi %d, %columns4 : index
+          %columns5 = arith.constant 80 : index
+          %d5 = arith.addi %d, %columns5 : index
+          %columns6 = arith.constant 96 : index
+          %d6 = arith.addi %d, %columns6 : index
+          %columns7 = arith.constant 112 : index
+          %d7 = arith.addi %d, %columns7 : index
+          %sums:16 = scf.for %k = %c0 to %terms step %c1
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+            %value0 = vector.load %paired[%k, %d0] : memref<32x528xi32>, vector<16xi32>
+            %value1 = vector.load %paired[%k, %d1] : memref<32x528xi32>, vector<16xi32>
+            %value2 = vector.load %paired[%k, %d2] : memref<32x528xi32>, vector<16xi32>
+            %value3 = vector.load %paired[%k, %d3] : memref<32x528xi32>, vector<16xi32>
+            %value4 = vector.load %paired[%k, %d4] : memref<32x528xi32>, vector<16xi32>
+            %value5 = vector.load %paired[%k, %d5] : memref<32x528xi32>, vector<16xi32>
+            %value6 = vector.load %paired[%k, %d6] : memref<32x528xi32>, vector<16xi32>
+            %value7 = vector.load %paired[%k, %d7] : memref<32x528xi32>, vector<16xi32>
+            %weight0 = memref.load %weights[%head0, %k] : memref<2x32xi32>
+            %weight_lanes0 = vector.broadcast %weight0 : i32 to vector<16xi32>
             %next0_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next0_b = vector.bitcast %weight_lanes0 : vector<16xi32> to vector<32xbf16>
             %next0 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum0, %next0_a, %next0_b)
@@ -835,8 +835,8 @@ stream.executable private @attend_avx512_bf16 {
             %next7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum7, %next7_a, %next7_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-          %weight1 = memref.load %weights[%head1, %k] : memref<2x32xi32>
-          %weight_lanes1 = vector.broadcast %weight1 : i32 to vector<16xi32>
+            %weight1 = memref.load %weights[%head1, %k] : memref<2x32xi32>
+            %weight_lanes1 = vector.broadcast %weight1 : i32 to vector<16xi32>
             %next8_a = vector.bitcast %value0 : vector<16xi32> to vector<32xbf16>
             %next8_b = vector.bitcast %weight_lanes1 : vector<16xi32> to vector<32xbf16>
             %next8 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum8, %next8_a, %next8_b)
@@ -877,8 +877,8 @@ stream.executable private @attend_avx512_bf16 {
             %next15 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum15, %next15_a, %next15_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-          scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
-        }
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
+          }
             %so_far0_0_scaled = arith.mulf %sums#0, %descale_lanes : vector<16xf32>
             %so_far0_0_before = vector.load %values[%item, %head0, %d0] : memref<?x2x512xf32>, vector<16xf32>
             %so_far0_0_kept = arith.select %is_first, %zeros, %so_far0_0_before : vector<16xf32>
@@ -959,7 +959,7 @@ stream.executable private @attend_avx512_bf16 {
             %so_far1_7_kept = arith.select %is_first, %zeros, %so_far1_7_before : vector<16xf32>
             %so_far1_7 = math.fma %so_far1_7_kept, %factor_lanes1, %so_far1_7_scaled : vector<16xf32>
             vector.store %so_far1_7, %values[%item, %head1, %d7] : memref<?x2x512xf32>, vector<16xf32>
-      }
+        }
       }
       return
     }

@@ -228,34 +228,34 @@ stream.executable private @attend_avx512 {
         %is_first = arith.cmpi eq, %pass_start, %c0 : index
 
       scf.for %some_keys = %c0 to %key_end step %key_step {
-      // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
-      %some_keys_end = arith.addi %some_keys, %key_step : index
-      %touched = arith.addi %some_keys_end, %ahead : index
-      scf.for %i = %c0 to %key_step step %c1 {
-        %touched_key = arith.addi %touched, %i : index
-        %any_touched_place = arith.addi %pass_start, %touched_key : index
-        %touched_place = arith.minui %any_touched_place, %last_slot : index
-        %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
-        %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
-        %touched_row = arith.index_cast %is_touched : i32 to index
+        // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
+        %some_keys_end = arith.addi %some_keys, %key_step : index
+        %touched = arith.addi %some_keys_end, %ahead : index
+        scf.for %i = %c0 to %key_step step %c1 {
+          %touched_key = arith.addi %touched, %i : index
+          %any_touched_place = arith.addi %pass_start, %touched_key : index
+          %touched_place = arith.minui %any_touched_place, %last_slot : index
+          %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
+          %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
+          %touched_row = arith.index_cast %is_touched : i32 to index
         memref.prefetch %cache[%touched_row, %c0], read, locality<3>, data : memref<?x656xi8>
-      }
-      scf.for %k = %some_keys to %some_keys_end step %c1 {
-        %place = arith.addi %pass_start, %k : index
-        %in_block = arith.cmpi ult, %place, %key_block : index
-        %slot_place = arith.select %in_block, %place, %c0 : index
-        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
-        %slot = arith.select %in_block, %slot_any, %masked : i32
-        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
-        scf.if %attended {
-          %row = arith.index_cast %slot : i32 to index
-          // One is asked for some keys before it is needed, line by line between the work.
-          %any_place_ahead = arith.addi %place, %ahead : index
-          %place_ahead = arith.minui %any_place_ahead, %last_slot : index
-          %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
-          %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
-          %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
-          %row_ahead = arith.index_cast %slot_or_same : i32 to index
+        }
+        scf.for %k = %some_keys to %some_keys_end step %c1 {
+          %place = arith.addi %pass_start, %k : index
+          %in_block = arith.cmpi ult, %place, %key_block : index
+          %slot_place = arith.select %in_block, %place, %c0 : index
+          %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+          %slot = arith.select %in_block, %slot_any, %masked : i32
+          %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+          scf.if %attended {
+            %row = arith.index_cast %slot : i32 to index
+            // One is asked for some keys before it is needed, line by line between the work.
+            %any_place_ahead = arith.addi %place, %ahead : index
+            %place_ahead = arith.minui %any_place_ahead, %last_slot : index
+            %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+            %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+            %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
+            %row_ahead = arith.index_cast %slot_or_same : i32 to index
           scf.for %t = %c0 to %c4 step %c1 {
             %last_line = arith.constant 655 : index
             %quarter_bytes = arith.constant 192 : index
@@ -345,297 +345,297 @@ stream.executable private @attend_avx512 {
           vector.store %stored_f32, %keys[%k, %d] : memref<64x592xf32>, vector<8xf32>
 
           }
-        } else {
-          scf.for %column = %c0 to %columns step %lanes {
-            vector.store %no_elements, %keys[%k, %column] : memref<64x592xf32>, vector<8xf32>
+          } else {
+            scf.for %column = %c0 to %columns step %lanes {
+              vector.store %no_elements, %keys[%k, %column] : memref<64x592xf32>, vector<8xf32>
+            }
           }
         }
       }
-      }
 
-      scf.for %g = %c0 to %groups step %c1 {
-        %group_start = arith.muli %g, %group : index
-        %first_head = arith.minui %group_start, %last_group : index
+        scf.for %g = %c0 to %groups step %c1 {
+          %group_start = arith.muli %g, %group : index
+          %first_head = arith.minui %group_start, %last_group : index
 
-        // Scores: 16 keys x 8 heads in registers, summed column by column.
-        scf.for %k = %c0 to %key_end step %key_step {
-          %place0 = arith.constant 0 : index
-          %k0 = arith.addi %k, %place0 : index
-          %place1 = arith.constant 1 : index
-          %k1 = arith.addi %k, %place1 : index
-          %place2 = arith.constant 2 : index
-          %k2 = arith.addi %k, %place2 : index
-          %place3 = arith.constant 3 : index
-          %k3 = arith.addi %k, %place3 : index
-          %place4 = arith.constant 4 : index
-          %k4 = arith.addi %k, %place4 : index
-          %place5 = arith.constant 5 : index
-          %k5 = arith.addi %k, %place5 : index
-          %place6 = arith.constant 6 : index
-          %k6 = arith.addi %k, %place6 : index
-          %place7 = arith.constant 7 : index
-          %k7 = arith.addi %k, %place7 : index
-          %place8 = arith.constant 8 : index
-          %k8 = arith.addi %k, %place8 : index
-          %place9 = arith.constant 9 : index
-          %k9 = arith.addi %k, %place9 : index
-          %place10 = arith.constant 10 : index
-          %k10 = arith.addi %k, %place10 : index
-          %place11 = arith.constant 11 : index
-          %k11 = arith.addi %k, %place11 : index
-          %place12 = arith.constant 12 : index
-          %k12 = arith.addi %k, %place12 : index
-          %place13 = arith.constant 13 : index
-          %k13 = arith.addi %k, %place13 : index
-          %place14 = arith.constant 14 : index
-          %k14 = arith.addi %k, %place14 : index
-          %place15 = arith.constant 15 : index
-          %k15 = arith.addi %k, %place15 : index
-          %dots:16 = scf.for %d = %c0 to %columns step %c1
-              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-            %lanes0 = arith.constant 0 : index
-            %q0 = vector.load %packed[%g, %d, %lanes0] : memref<1x576x8xf32>, vector<8xf32>
-            %key0 = memref.load %keys[%k0, %d] : memref<64x592xf32>
-            %key_lanes0 = vector.broadcast %key0 : f32 to vector<8xf32>
+          // Scores: 16 keys x 8 heads in registers, summed column by column.
+          scf.for %k = %c0 to %key_end step %key_step {
+            %place0 = arith.constant 0 : index
+            %k0 = arith.addi %k, %place0 : index
+            %place1 = arith.constant 1 : index
+            %k1 = arith.addi %k, %place1 : index
+            %place2 = arith.constant 2 : index
+            %k2 = arith.addi %k, %place2 : index
+            %place3 = arith.constant 3 : index
+            %k3 = arith.addi %k, %place3 : index
+            %place4 = arith.constant 4 : index
+            %k4 = arith.addi %k, %place4 : index
+            %place5 = arith.constant 5 : index
+            %k5 = arith.addi %k, %place5 : index
+            %place6 = arith.constant 6 : index
+            %k6 = arith.addi %k, %place6 : index
+            %place7 = arith.constant 7 : index
+            %k7 = arith.addi %k, %place7 : index
+            %place8 = arith.constant 8 : index
+            %k8 = arith.addi %k, %place8 : index
+            %place9 = arith.constant 9 : index
+            %k9 = arith.addi %k, %place9 : index
+            %place10 = arith.constant 10 : index
+            %k10 = arith.addi %k, %place10 : index
+            %place11 = arith.constant 11 : index
+            %k11 = arith.addi %k, %place11 : index
+            %place12 = arith.constant 12 : index
+            %k12 = arith.addi %k, %place12 : index
+            %place13 = arith.constant 13 : index
+            %k13 = arith.addi %k, %place13 : index
+            %place14 = arith.constant 14 : index
+            %k14 = arith.addi %k, %place14 : index
+            %place15 = arith.constant 15 : index
+            %k15 = arith.addi %k, %place15 : index
+            %dots:16 = scf.for %d = %c0 to %columns step %c1
+                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+              %lanes0 = arith.constant 0 : index
+              %q0 = vector.load %packed[%g, %d, %lanes0] : memref<1x576x8xf32>, vector<8xf32>
+              %key0 = memref.load %keys[%k0, %d] : memref<64x592xf32>
+              %key_lanes0 = vector.broadcast %key0 : f32 to vector<8xf32>
             %next0 = math.fma %q0, %key_lanes0, %sum0 : vector<8xf32>
 
-            %key1 = memref.load %keys[%k1, %d] : memref<64x592xf32>
-            %key_lanes1 = vector.broadcast %key1 : f32 to vector<8xf32>
+              %key1 = memref.load %keys[%k1, %d] : memref<64x592xf32>
+              %key_lanes1 = vector.broadcast %key1 : f32 to vector<8xf32>
             %next1 = math.fma %q0, %key_lanes1, %sum1 : vector<8xf32>
 
-            %key2 = memref.load %keys[%k2, %d] : memref<64x592xf32>
-            %key_lanes2 = vector.broadcast %key2 : f32 to vector<8xf32>
+              %key2 = memref.load %keys[%k2, %d] : memref<64x592xf32>
+              %key_lanes2 = vector.broadcast %key2 : f32 to vector<8xf32>
             %next2 = math.fma %q0, %key_lanes2, %sum2 : vector<8xf32>
 
-            %key3 = memref.load %keys[%k3, %d] : memref<64x592xf32>
-            %key_lanes3 = vector.broadcast %key3 : f32 to vector<8xf32>
+              %key3 = memref.load %keys[%k3, %d] : memref<64x592xf32>
+              %key_lanes3 = vector.broadcast %key3 : f32 to vector<8xf32>
             %next3 = math.fma %q0, %key_lanes3, %sum3 : vector<8xf32>
 
-            %key4 = memref.load %keys[%k4, %d] : memref<64x592xf32>
-            %key_lanes4 = vector.broadcast %key4 : f32 to vector<8xf32>
+              %key4 = memref.load %keys[%k4, %d] : memref<64x592xf32>
+              %key_lanes4 = vector.broadcast %key4 : f32 to vector<8xf32>
             %next4 = math.fma %q0, %key_lanes4, %sum4 : vector<8xf32>
 
-            %key5 = memref.load %keys[%k5, %d] : memref<64x592xf32>
-            %key_lanes5 = vector.broadcast %key5 : f32 to vector<8xf32>
+              %key5 = memref.load %keys[%k5, %d] : memref<64x592xf32>
+              %key_lanes5 = vector.broadcast %key5 : f32 to vector<8xf32>
             %next5 = math.fma %q0, %key_lanes5, %sum5 : vector<8xf32>
 
-            %key6 = memref.load %keys[%k6, %d] : memref<64x592xf32>
-            %key_lanes6 = vector.broadcast %key6 : f32 to vector<8xf32>
+              %key6 = memref.load %keys[%k6, %d] : memref<64x592xf32>
+              %key_lanes6 = vector.broadcast %key6 : f32 to vector<8xf32>
             %next6 = math.fma %q0, %key_lanes6, %sum6 : vector<8xf32>
 
-            %key7 = memref.load %keys[%k7, %d] : memref<64x592xf32>
-            %key_lanes7 = vector.broadcast %key7 : f32 to vector<8xf32>
+              %key7 = memref.load %keys[%k7, %d] : memref<64x592xf32>
+              %key_lanes7 = vector.broadcast %key7 : f32 to vector<8xf32>
             %next7 = math.fma %q0, %key_lanes7, %sum7 : vector<8xf32>
 
-            %key8 = memref.load %keys[%k8, %d] : memref<64x592xf32>
-            %key_lanes8 = vector.broadcast %key8 : f32 to vector<8xf32>
+              %key8 = memref.load %keys[%k8, %d] : memref<64x592xf32>
+              %key_lanes8 = vector.broadcast %key8 : f32 to vector<8xf32>
             %next8 = math.fma %q0, %key_lanes8, %sum8 : vector<8xf32>
 
-            %key9 = memref.load %keys[%k9, %d] : memref<64x592xf32>
-            %key_lanes9 = vector.broadcast %key9 : f32 to vector<8xf32>
+              %key9 = memref.load %keys[%k9, %d] : memref<64x592xf32>
+              %key_lanes9 = vector.broadcast %key9 : f32 to vector<8xf32>
             %next9 = math.fma %q0, %key_lanes9, %sum9 : vector<8xf32>
 
-            %key10 = memref.load %keys[%k10, %d] : memref<64x592xf32>
-            %key_lanes10 = vector.broadcast %key10 : f32 to vector<8xf32>
+              %key10 = memref.load %keys[%k10, %d] : memref<64x592xf32>
+              %key_lanes10 = vector.broadcast %key10 : f32 to vector<8xf32>
             %next10 = math.fma %q0, %key_lanes10, %sum10 : vector<8xf32>
 
-            %key11 = memref.load %keys[%k11, %d] : memref<64x592xf32>
-            %key_lanes11 = vector.broadcast %key11 : f32 to vector<8xf32>
+              %key11 = memref.load %keys[%k11, %d] : memref<64x592xf32>
+              %key_lanes11 = vector.broadcast %key11 : f32 to vector<8xf32>
             %next11 = math.fma %q0, %key_lanes11, %sum11 : vector<8xf32>
 
-            %key12 = memref.load %keys[%k12, %d] : memref<64x592xf32>
-            %key_lanes12 = vector.broadcast %key12 : f32 to vector<8xf32>
+              %key12 = memref.load %keys[%k12, %d] : memref<64x592xf32>
+              %key_lanes12 = vector.broadcast %key12 : f32 to vector<8xf32>
             %next12 = math.fma %q0, %key_lanes12, %sum12 : vector<8xf32>
 
-            %key13 = memref.load %keys[%k13, %d] : memref<64x592xf32>
-            %key_lanes13 = vector.broadcast %key13 : f32 to vector<8xf32>
+              %key13 = memref.load %keys[%k13, %d] : memref<64x592xf32>
+              %key_lanes13 = vector.broadcast %key13 : f32 to vector<8xf32>
             %next13 = math.fma %q0, %key_lanes13, %sum13 : vector<8xf32>
 
-            %key14 = memref.load %keys[%k14, %d] : memref<64x592xf32>
-            %key_lanes14 = vector.broadcast %key14 : f32 to vector<8xf32>
+              %key14 = memref.load %keys[%k14, %d] : memref<64x592xf32>
+              %key_lanes14 = vector.broadcast %key14 : f32 to vector<8xf32>
             %next14 = math.fma %q0, %key_lanes14, %sum14 : vector<8xf32>
 
-            %key15 = memref.load %keys[%k15, %d] : memref<64x592xf32>
-            %key_lanes15 = vector.broadcast %key15 : f32 to vector<8xf32>
+              %key15 = memref.load %keys[%k15, %d] : memref<64x592xf32>
+              %key_lanes15 = vector.broadcast %key15 : f32 to vector<8xf32>
             %next15 = math.fma %q0, %key_lanes15, %sum15 : vector<8xf32>
 
-            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+            }
+            %place_in_block0 = arith.addi %pass_start, %k0 : index
+            %in_block0 = arith.cmpi ult, %place_in_block0, %key_block : index
+            %slot_place0 = arith.select %in_block0, %place_in_block0, %c0 : index
+            %slot0 = memref.load %slots[%item, %slot_place0] : memref<?x256xi32>
+            %is_key0 = arith.cmpi sge, %slot0, %zero_i32 : i32
+            %attended0 = arith.andi %in_block0, %is_key0 : i1
+            %scaled0_0 = arith.mulf %dots#0, %score_factor_lanes : vector<8xf32>
+            %score0_0 = arith.select %attended0, %scaled0_0, %minus_infinities : vector<8xf32>
+            %score_lanes0_0 = arith.constant 0 : index
+            vector.store %score0_0, %scores[%k0, %score_lanes0_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block1 = arith.addi %pass_start, %k1 : index
+            %in_block1 = arith.cmpi ult, %place_in_block1, %key_block : index
+            %slot_place1 = arith.select %in_block1, %place_in_block1, %c0 : index
+            %slot1 = memref.load %slots[%item, %slot_place1] : memref<?x256xi32>
+            %is_key1 = arith.cmpi sge, %slot1, %zero_i32 : i32
+            %attended1 = arith.andi %in_block1, %is_key1 : i1
+            %scaled1_0 = arith.mulf %dots#1, %score_factor_lanes : vector<8xf32>
+            %score1_0 = arith.select %attended1, %scaled1_0, %minus_infinities : vector<8xf32>
+            %score_lanes1_0 = arith.constant 0 : index
+            vector.store %score1_0, %scores[%k1, %score_lanes1_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block2 = arith.addi %pass_start, %k2 : index
+            %in_block2 = arith.cmpi ult, %place_in_block2, %key_block : index
+            %slot_place2 = arith.select %in_block2, %place_in_block2, %c0 : index
+            %slot2 = memref.load %slots[%item, %slot_place2] : memref<?x256xi32>
+            %is_key2 = arith.cmpi sge, %slot2, %zero_i32 : i32
+            %attended2 = arith.andi %in_block2, %is_key2 : i1
+            %scaled2_0 = arith.mulf %dots#2, %score_factor_lanes : vector<8xf32>
+            %score2_0 = arith.select %attended2, %scaled2_0, %minus_infinities : vector<8xf32>
+            %score_lanes2_0 = arith.constant 0 : index
+            vector.store %score2_0, %scores[%k2, %score_lanes2_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block3 = arith.addi %pass_start, %k3 : index
+            %in_block3 = arith.cmpi ult, %place_in_block3, %key_block : index
+            %slot_place3 = arith.select %in_block3, %place_in_block3, %c0 : index
+            %slot3 = memref.load %slots[%item, %slot_place3] : memref<?x256xi32>
+            %is_key3 = arith.cmpi sge, %slot3, %zero_i32 : i32
+            %attended3 = arith.andi %in_block3, %is_key3 : i1
+            %scaled3_0 = arith.mulf %dots#3, %score_factor_lanes : vector<8xf32>
+            %score3_0 = arith.select %attended3, %scaled3_0, %minus_infinities : vector<8xf32>
+            %score_lanes3_0 = arith.constant 0 : index
+            vector.store %score3_0, %scores[%k3, %score_lanes3_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block4 = arith.addi %pass_start, %k4 : index
+            %in_block4 = arith.cmpi ult, %place_in_block4, %key_block : index
+            %slot_place4 = arith.select %in_block4, %place_in_block4, %c0 : index
+            %slot4 = memref.load %slots[%item, %slot_place4] : memref<?x256xi32>
+            %is_key4 = arith.cmpi sge, %slot4, %zero_i32 : i32
+            %attended4 = arith.andi %in_block4, %is_key4 : i1
+            %scaled4_0 = arith.mulf %dots#4, %score_factor_lanes : vector<8xf32>
+            %score4_0 = arith.select %attended4, %scaled4_0, %minus_infinities : vector<8xf32>
+            %score_lanes4_0 = arith.constant 0 : index
+            vector.store %score4_0, %scores[%k4, %score_lanes4_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block5 = arith.addi %pass_start, %k5 : index
+            %in_block5 = arith.cmpi ult, %place_in_block5, %key_block : index
+            %slot_place5 = arith.select %in_block5, %place_in_block5, %c0 : index
+            %slot5 = memref.load %slots[%item, %slot_place5] : memref<?x256xi32>
+            %is_key5 = arith.cmpi sge, %slot5, %zero_i32 : i32
+            %attended5 = arith.andi %in_block5, %is_key5 : i1
+            %scaled5_0 = arith.mulf %dots#5, %score_factor_lanes : vector<8xf32>
+            %score5_0 = arith.select %attended5, %scaled5_0, %minus_infinities : vector<8xf32>
+            %score_lanes5_0 = arith.constant 0 : index
+            vector.store %score5_0, %scores[%k5, %score_lanes5_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block6 = arith.addi %pass_start, %k6 : index
+            %in_block6 = arith.cmpi ult, %place_in_block6, %key_block : index
+            %slot_place6 = arith.select %in_block6, %place_in_block6, %c0 : index
+            %slot6 = memref.load %slots[%item, %slot_place6] : memref<?x256xi32>
+            %is_key6 = arith.cmpi sge, %slot6, %zero_i32 : i32
+            %attended6 = arith.andi %in_block6, %is_key6 : i1
+            %scaled6_0 = arith.mulf %dots#6, %score_factor_lanes : vector<8xf32>
+            %score6_0 = arith.select %attended6, %scaled6_0, %minus_infinities : vector<8xf32>
+            %score_lanes6_0 = arith.constant 0 : index
+            vector.store %score6_0, %scores[%k6, %score_lanes6_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block7 = arith.addi %pass_start, %k7 : index
+            %in_block7 = arith.cmpi ult, %place_in_block7, %key_block : index
+            %slot_place7 = arith.select %in_block7, %place_in_block7, %c0 : index
+            %slot7 = memref.load %slots[%item, %slot_place7] : memref<?x256xi32>
+            %is_key7 = arith.cmpi sge, %slot7, %zero_i32 : i32
+            %attended7 = arith.andi %in_block7, %is_key7 : i1
+            %scaled7_0 = arith.mulf %dots#7, %score_factor_lanes : vector<8xf32>
+            %score7_0 = arith.select %attended7, %scaled7_0, %minus_infinities : vector<8xf32>
+            %score_lanes7_0 = arith.constant 0 : index
+            vector.store %score7_0, %scores[%k7, %score_lanes7_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block8 = arith.addi %pass_start, %k8 : index
+            %in_block8 = arith.cmpi ult, %place_in_block8, %key_block : index
+            %slot_place8 = arith.select %in_block8, %place_in_block8, %c0 : index
+            %slot8 = memref.load %slots[%item, %slot_place8] : memref<?x256xi32>
+            %is_key8 = arith.cmpi sge, %slot8, %zero_i32 : i32
+            %attended8 = arith.andi %in_block8, %is_key8 : i1
+            %scaled8_0 = arith.mulf %dots#8, %score_factor_lanes : vector<8xf32>
+            %score8_0 = arith.select %attended8, %scaled8_0, %minus_infinities : vector<8xf32>
+            %score_lanes8_0 = arith.constant 0 : index
+            vector.store %score8_0, %scores[%k8, %score_lanes8_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block9 = arith.addi %pass_start, %k9 : index
+            %in_block9 = arith.cmpi ult, %place_in_block9, %key_block : index
+            %slot_place9 = arith.select %in_block9, %place_in_block9, %c0 : index
+            %slot9 = memref.load %slots[%item, %slot_place9] : memref<?x256xi32>
+            %is_key9 = arith.cmpi sge, %slot9, %zero_i32 : i32
+            %attended9 = arith.andi %in_block9, %is_key9 : i1
+            %scaled9_0 = arith.mulf %dots#9, %score_factor_lanes : vector<8xf32>
+            %score9_0 = arith.select %attended9, %scaled9_0, %minus_infinities : vector<8xf32>
+            %score_lanes9_0 = arith.constant 0 : index
+            vector.store %score9_0, %scores[%k9, %score_lanes9_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block10 = arith.addi %pass_start, %k10 : index
+            %in_block10 = arith.cmpi ult, %place_in_block10, %key_block : index
+            %slot_place10 = arith.select %in_block10, %place_in_block10, %c0 : index
+            %slot10 = memref.load %slots[%item, %slot_place10] : memref<?x256xi32>
+            %is_key10 = arith.cmpi sge, %slot10, %zero_i32 : i32
+            %attended10 = arith.andi %in_block10, %is_key10 : i1
+            %scaled10_0 = arith.mulf %dots#10, %score_factor_lanes : vector<8xf32>
+            %score10_0 = arith.select %attended10, %scaled10_0, %minus_infinities : vector<8xf32>
+            %score_lanes10_0 = arith.constant 0 : index
+            vector.store %score10_0, %scores[%k10, %score_lanes10_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block11 = arith.addi %pass_start, %k11 : index
+            %in_block11 = arith.cmpi ult, %place_in_block11, %key_block : index
+            %slot_place11 = arith.select %in_block11, %place_in_block11, %c0 : index
+            %slot11 = memref.load %slots[%item, %slot_place11] : memref<?x256xi32>
+            %is_key11 = arith.cmpi sge, %slot11, %zero_i32 : i32
+            %attended11 = arith.andi %in_block11, %is_key11 : i1
+            %scaled11_0 = arith.mulf %dots#11, %score_factor_lanes : vector<8xf32>
+            %score11_0 = arith.select %attended11, %scaled11_0, %minus_infinities : vector<8xf32>
+            %score_lanes11_0 = arith.constant 0 : index
+            vector.store %score11_0, %scores[%k11, %score_lanes11_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block12 = arith.addi %pass_start, %k12 : index
+            %in_block12 = arith.cmpi ult, %place_in_block12, %key_block : index
+            %slot_place12 = arith.select %in_block12, %place_in_block12, %c0 : index
+            %slot12 = memref.load %slots[%item, %slot_place12] : memref<?x256xi32>
+            %is_key12 = arith.cmpi sge, %slot12, %zero_i32 : i32
+            %attended12 = arith.andi %in_block12, %is_key12 : i1
+            %scaled12_0 = arith.mulf %dots#12, %score_factor_lanes : vector<8xf32>
+            %score12_0 = arith.select %attended12, %scaled12_0, %minus_infinities : vector<8xf32>
+            %score_lanes12_0 = arith.constant 0 : index
+            vector.store %score12_0, %scores[%k12, %score_lanes12_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block13 = arith.addi %pass_start, %k13 : index
+            %in_block13 = arith.cmpi ult, %place_in_block13, %key_block : index
+            %slot_place13 = arith.select %in_block13, %place_in_block13, %c0 : index
+            %slot13 = memref.load %slots[%item, %slot_place13] : memref<?x256xi32>
+            %is_key13 = arith.cmpi sge, %slot13, %zero_i32 : i32
+            %attended13 = arith.andi %in_block13, %is_key13 : i1
+            %scaled13_0 = arith.mulf %dots#13, %score_factor_lanes : vector<8xf32>
+            %score13_0 = arith.select %attended13, %scaled13_0, %minus_infinities : vector<8xf32>
+            %score_lanes13_0 = arith.constant 0 : index
+            vector.store %score13_0, %scores[%k13, %score_lanes13_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block14 = arith.addi %pass_start, %k14 : index
+            %in_block14 = arith.cmpi ult, %place_in_block14, %key_block : index
+            %slot_place14 = arith.select %in_block14, %place_in_block14, %c0 : index
+            %slot14 = memref.load %slots[%item, %slot_place14] : memref<?x256xi32>
+            %is_key14 = arith.cmpi sge, %slot14, %zero_i32 : i32
+            %attended14 = arith.andi %in_block14, %is_key14 : i1
+            %scaled14_0 = arith.mulf %dots#14, %score_factor_lanes : vector<8xf32>
+            %score14_0 = arith.select %attended14, %scaled14_0, %minus_infinities : vector<8xf32>
+            %score_lanes14_0 = arith.constant 0 : index
+            vector.store %score14_0, %scores[%k14, %score_lanes14_0] : memref<64x8xf32>, vector<8xf32>
+            %place_in_block15 = arith.addi %pass_start, %k15 : index
+            %in_block15 = arith.cmpi ult, %place_in_block15, %key_block : index
+            %slot_place15 = arith.select %in_block15, %place_in_block15, %c0 : index
+            %slot15 = memref.load %slots[%item, %slot_place15] : memref<?x256xi32>
+            %is_key15 = arith.cmpi sge, %slot15, %zero_i32 : i32
+            %attended15 = arith.andi %in_block15, %is_key15 : i1
+            %scaled15_0 = arith.mulf %dots#15, %score_factor_lanes : vector<8xf32>
+            %score15_0 = arith.select %attended15, %scaled15_0, %minus_infinities : vector<8xf32>
+            %score_lanes15_0 = arith.constant 0 : index
+            vector.store %score15_0, %scores[%k15, %score_lanes15_0] : memref<64x8xf32>, vector<8xf32>
           }
-          %place_in_block0 = arith.addi %pass_start, %k0 : index
-          %in_block0 = arith.cmpi ult, %place_in_block0, %key_block : index
-          %slot_place0 = arith.select %in_block0, %place_in_block0, %c0 : index
-          %slot0 = memref.load %slots[%item, %slot_place0] : memref<?x256xi32>
-          %is_key0 = arith.cmpi sge, %slot0, %zero_i32 : i32
-          %attended0 = arith.andi %in_block0, %is_key0 : i1
-          %scaled0_0 = arith.mulf %dots#0, %score_factor_lanes : vector<8xf32>
-          %score0_0 = arith.select %attended0, %scaled0_0, %minus_infinities : vector<8xf32>
-          %score_lanes0_0 = arith.constant 0 : index
-          vector.store %score0_0, %scores[%k0, %score_lanes0_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block1 = arith.addi %pass_start, %k1 : index
-          %in_block1 = arith.cmpi ult, %place_in_block1, %key_block : index
-          %slot_place1 = arith.select %in_block1, %place_in_block1, %c0 : index
-          %slot1 = memref.load %slots[%item, %slot_place1] : memref<?x256xi32>
-          %is_key1 = arith.cmpi sge, %slot1, %zero_i32 : i32
-          %attended1 = arith.andi %in_block1, %is_key1 : i1
-          %scaled1_0 = arith.mulf %dots#1, %score_factor_lanes : vector<8xf32>
-          %score1_0 = arith.select %attended1, %scaled1_0, %minus_infinities : vector<8xf32>
-          %score_lanes1_0 = arith.constant 0 : index
-          vector.store %score1_0, %scores[%k1, %score_lanes1_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block2 = arith.addi %pass_start, %k2 : index
-          %in_block2 = arith.cmpi ult, %place_in_block2, %key_block : index
-          %slot_place2 = arith.select %in_block2, %place_in_block2, %c0 : index
-          %slot2 = memref.load %slots[%item, %slot_place2] : memref<?x256xi32>
-          %is_key2 = arith.cmpi sge, %slot2, %zero_i32 : i32
-          %attended2 = arith.andi %in_block2, %is_key2 : i1
-          %scaled2_0 = arith.mulf %dots#2, %score_factor_lanes : vector<8xf32>
-          %score2_0 = arith.select %attended2, %scaled2_0, %minus_infinities : vector<8xf32>
-          %score_lanes2_0 = arith.constant 0 : index
-          vector.store %score2_0, %scores[%k2, %score_lanes2_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block3 = arith.addi %pass_start, %k3 : index
-          %in_block3 = arith.cmpi ult, %place_in_block3, %key_block : index
-          %slot_place3 = arith.select %in_block3, %place_in_block3, %c0 : index
-          %slot3 = memref.load %slots[%item, %slot_place3] : memref<?x256xi32>
-          %is_key3 = arith.cmpi sge, %slot3, %zero_i32 : i32
-          %attended3 = arith.andi %in_block3, %is_key3 : i1
-          %scaled3_0 = arith.mulf %dots#3, %score_factor_lanes : vector<8xf32>
-          %score3_0 = arith.select %attended3, %scaled3_0, %minus_infinities : vector<8xf32>
-          %score_lanes3_0 = arith.constant 0 : index
-          vector.store %score3_0, %scores[%k3, %score_lanes3_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block4 = arith.addi %pass_start, %k4 : index
-          %in_block4 = arith.cmpi ult, %place_in_block4, %key_block : index
-          %slot_place4 = arith.select %in_block4, %place_in_block4, %c0 : index
-          %slot4 = memref.load %slots[%item, %slot_place4] : memref<?x256xi32>
-          %is_key4 = arith.cmpi sge, %slot4, %zero_i32 : i32
-          %attended4 = arith.andi %in_block4, %is_key4 : i1
-          %scaled4_0 = arith.mulf %dots#4, %score_factor_lanes : vector<8xf32>
-          %score4_0 = arith.select %attended4, %scaled4_0, %minus_infinities : vector<8xf32>
-          %score_lanes4_0 = arith.constant 0 : index
-          vector.store %score4_0, %scores[%k4, %score_lanes4_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block5 = arith.addi %pass_start, %k5 : index
-          %in_block5 = arith.cmpi ult, %place_in_block5, %key_block : index
-          %slot_place5 = arith.select %in_block5, %place_in_block5, %c0 : index
-          %slot5 = memref.load %slots[%item, %slot_place5] : memref<?x256xi32>
-          %is_key5 = arith.cmpi sge, %slot5, %zero_i32 : i32
-          %attended5 = arith.andi %in_block5, %is_key5 : i1
-          %scaled5_0 = arith.mulf %dots#5, %score_factor_lanes : vector<8xf32>
-          %score5_0 = arith.select %attended5, %scaled5_0, %minus_infinities : vector<8xf32>
-          %score_lanes5_0 = arith.constant 0 : index
-          vector.store %score5_0, %scores[%k5, %score_lanes5_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block6 = arith.addi %pass_start, %k6 : index
-          %in_block6 = arith.cmpi ult, %place_in_block6, %key_block : index
-          %slot_place6 = arith.select %in_block6, %place_in_block6, %c0 : index
-          %slot6 = memref.load %slots[%item, %slot_place6] : memref<?x256xi32>
-          %is_key6 = arith.cmpi sge, %slot6, %zero_i32 : i32
-          %attended6 = arith.andi %in_block6, %is_key6 : i1
-          %scaled6_0 = arith.mulf %dots#6, %score_factor_lanes : vector<8xf32>
-          %score6_0 = arith.select %attended6, %scaled6_0, %minus_infinities : vector<8xf32>
-          %score_lanes6_0 = arith.constant 0 : index
-          vector.store %score6_0, %scores[%k6, %score_lanes6_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block7 = arith.addi %pass_start, %k7 : index
-          %in_block7 = arith.cmpi ult, %place_in_block7, %key_block : index
-          %slot_place7 = arith.select %in_block7, %place_in_block7, %c0 : index
-          %slot7 = memref.load %slots[%item, %slot_place7] : memref<?x256xi32>
-          %is_key7 = arith.cmpi sge, %slot7, %zero_i32 : i32
-          %attended7 = arith.andi %in_block7, %is_key7 : i1
-          %scaled7_0 = arith.mulf %dots#7, %score_factor_lanes : vector<8xf32>
-          %score7_0 = arith.select %attended7, %scaled7_0, %minus_infinities : vector<8xf32>
-          %score_lanes7_0 = arith.constant 0 : index
-          vector.store %score7_0, %scores[%k7, %score_lanes7_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block8 = arith.addi %pass_start, %k8 : index
-          %in_block8 = arith.cmpi ult, %place_in_block8, %key_block : index
-          %slot_place8 = arith.select %in_block8, %place_in_block8, %c0 : index
-          %slot8 = memref.load %slots[%item, %slot_place8] : memref<?x256xi32>
-          %is_key8 = arith.cmpi sge, %slot8, %zero_i32 : i32
-          %attended8 = arith.andi %in_block8, %is_key8 : i1
-          %scaled8_0 = arith.mulf %dots#8, %score_factor_lanes : vector<8xf32>
-          %score8_0 = arith.select %attended8, %scaled8_0, %minus_infinities : vector<8xf32>
-          %score_lanes8_0 = arith.constant 0 : index
-          vector.store %score8_0, %scores[%k8, %score_lanes8_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block9 = arith.addi %pass_start, %k9 : index
-          %in_block9 = arith.cmpi ult, %place_in_block9, %key_block : index
-          %slot_place9 = arith.select %in_block9, %place_in_block9, %c0 : index
-          %slot9 = memref.load %slots[%item, %slot_place9] : memref<?x256xi32>
-          %is_key9 = arith.cmpi sge, %slot9, %zero_i32 : i32
-          %attended9 = arith.andi %in_block9, %is_key9 : i1
-          %scaled9_0 = arith.mulf %dots#9, %score_factor_lanes : vector<8xf32>
-          %score9_0 = arith.select %attended9, %scaled9_0, %minus_infinities : vector<8xf32>
-          %score_lanes9_0 = arith.constant 0 : index
-          vector.store %score9_0, %scores[%k9, %score_lanes9_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block10 = arith.addi %pass_start, %k10 : index
-          %in_block10 = arith.cmpi ult, %place_in_block10, %key_block : index
-          %slot_place10 = arith.select %in_block10, %place_in_block10, %c0 : index
-          %slot10 = memref.load %slots[%item, %slot_place10] : memref<?x256xi32>
-          %is_key10 = arith.cmpi sge, %slot10, %zero_i32 : i32
-          %attended10 = arith.andi %in_block10, %is_key10 : i1
-          %scaled10_0 = arith.mulf %dots#10, %score_factor_lanes : vector<8xf32>
-          %score10_0 = arith.select %attended10, %scaled10_0, %minus_infinities : vector<8xf32>
-          %score_lanes10_0 = arith.constant 0 : index
-          vector.store %score10_0, %scores[%k10, %score_lanes10_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block11 = arith.addi %pass_start, %k11 : index
-          %in_block11 = arith.cmpi ult, %place_in_block11, %key_block : index
-          %slot_place11 = arith.select %in_block11, %place_in_block11, %c0 : index
-          %slot11 = memref.load %slots[%item, %slot_place11] : memref<?x256xi32>
-          %is_key11 = arith.cmpi sge, %slot11, %zero_i32 : i32
-          %attended11 = arith.andi %in_block11, %is_key11 : i1
-          %scaled11_0 = arith.mulf %dots#11, %score_factor_lanes : vector<8xf32>
-          %score11_0 = arith.select %attended11, %scaled11_0, %minus_infinities : vector<8xf32>
-          %score_lanes11_0 = arith.constant 0 : index
-          vector.store %score11_0, %scores[%k11, %score_lanes11_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block12 = arith.addi %pass_start, %k12 : index
-          %in_block12 = arith.cmpi ult, %place_in_block12, %key_block : index
-          %slot_place12 = arith.select %in_block12, %place_in_block12, %c0 : index
-          %slot12 = memref.load %slots[%item, %slot_place12] : memref<?x256xi32>
-          %is_key12 = arith.cmpi sge, %slot12, %zero_i32 : i32
-          %attended12 = arith.andi %in_block12, %is_key12 : i1
-          %scaled12_0 = arith.mulf %dots#12, %score_factor_lanes : vector<8xf32>
-          %score12_0 = arith.select %attended12, %scaled12_0, %minus_infinities : vector<8xf32>
-          %score_lanes12_0 = arith.constant 0 : index
-          vector.store %score12_0, %scores[%k12, %score_lanes12_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block13 = arith.addi %pass_start, %k13 : index
-          %in_block13 = arith.cmpi ult, %place_in_block13, %key_block : index
-          %slot_place13 = arith.select %in_block13, %place_in_block13, %c0 : index
-          %slot13 = memref.load %slots[%item, %slot_place13] : memref<?x256xi32>
-          %is_key13 = arith.cmpi sge, %slot13, %zero_i32 : i32
-          %attended13 = arith.andi %in_block13, %is_key13 : i1
-          %scaled13_0 = arith.mulf %dots#13, %score_factor_lanes : vector<8xf32>
-          %score13_0 = arith.select %attended13, %scaled13_0, %minus_infinities : vector<8xf32>
-          %score_lanes13_0 = arith.constant 0 : index
-          vector.store %score13_0, %scores[%k13, %score_lanes13_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block14 = arith.addi %pass_start, %k14 : index
-          %in_block14 = arith.cmpi ult, %place_in_block14, %key_block : index
-          %slot_place14 = arith.select %in_block14, %place_in_block14, %c0 : index
-          %slot14 = memref.load %slots[%item, %slot_place14] : memref<?x256xi32>
-          %is_key14 = arith.cmpi sge, %slot14, %zero_i32 : i32
-          %attended14 = arith.andi %in_block14, %is_key14 : i1
-          %scaled14_0 = arith.mulf %dots#14, %score_factor_lanes : vector<8xf32>
-          %score14_0 = arith.select %attended14, %scaled14_0, %minus_infinities : vector<8xf32>
-          %score_lanes14_0 = arith.constant 0 : index
-          vector.store %score14_0, %scores[%k14, %score_lanes14_0] : memref<64x8xf32>, vector<8xf32>
-          %place_in_block15 = arith.addi %pass_start, %k15 : index
-          %in_block15 = arith.cmpi ult, %place_in_block15, %key_block : index
-          %slot_place15 = arith.select %in_block15, %place_in_block15, %c0 : index
-          %slot15 = memref.load %slots[%item, %slot_place15] : memref<?x256xi32>
-          %is_key15 = arith.cmpi sge, %slot15, %zero_i32 : i32
-          %attended15 = arith.andi %in_block15, %is_key15 : i1
-          %scaled15_0 = arith.mulf %dots#15, %score_factor_lanes : vector<8xf32>
-          %score15_0 = arith.select %attended15, %scaled15_0, %minus_infinities : vector<8xf32>
-          %score_lanes15_0 = arith.constant 0 : index
-          vector.store %score15_0, %scores[%k15, %score_lanes15_0] : memref<64x8xf32>, vector<8xf32>
-        }
 
-        // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
-        scf.for %v = %c0 to %group step %lanes {
-          %head = arith.addi %first_head, %v : index
-          %old_maximum = vector.load %maxima[%item, %head] : memref<?x8xf32>, vector<8xf32>
-          %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %old_maximum) -> (vector<8xf32>) {
-            %score = vector.load %scores[%k, %v] : memref<64x8xf32>, vector<8xf32>
-            %larger = arith.maximumf %so_far, %score : vector<8xf32>
-            scf.yield %larger : vector<8xf32>
-          }
+          // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
+          scf.for %v = %c0 to %group step %lanes {
+            %head = arith.addi %first_head, %v : index
+            %old_maximum = vector.load %maxima[%item, %head] : memref<?x8xf32>, vector<8xf32>
+            %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %old_maximum) -> (vector<8xf32>) {
+              %score = vector.load %scores[%k, %v] : memref<64x8xf32>, vector<8xf32>
+              %larger = arith.maximumf %so_far, %score : vector<8xf32>
+              scf.yield %larger : vector<8xf32>
+            }
           %reference_magnitude = math.absf %maximum : vector<8xf32>
           %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinities : vector<8xf32>
           %reference = arith.select %reference_is_infinite, %zeros, %maximum : vector<8xi1>, vector<8xf32>
-          %old_below = arith.subf %old_maximum, %reference : vector<8xf32>
+            %old_below = arith.subf %old_maximum, %reference : vector<8xf32>
           %factor_above = arith.maximumf %old_below, %least_power : vector<8xf32>
           %factor_inside = arith.minimumf %factor_above, %largest_power : vector<8xf32>
           %factor_shifted = arith.addf %factor_inside, %rounder : vector<8xf32>
@@ -658,13 +658,13 @@ stream.executable private @attend_avx512 {
           %factor_or_infinity = arith.select %factor_is_large, %infinities, %factor_or_zero : vector<8xi1>, vector<8xf32>
           %factor_is_nan = arith.cmpf uno, %old_below, %old_below : vector<8xf32>
           %factor = arith.select %factor_is_nan, %old_below, %factor_or_infinity : vector<8xi1>, vector<8xf32>
-          vector.store %factor, %factors[%v] : memref<8xf32>, vector<8xf32>
-          %total_before = vector.load %totals[%item, %head] : memref<?x8xf32>, vector<8xf32>
-          %old_total = arith.mulf %total_before, %factor : vector<8xf32>
-          %total = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far0 = %old_total) -> (vector<8xf32>) {
-            %k0 = arith.addi %k, %c0 : index
-            %score0 = vector.load %scores[%k0, %v] : memref<64x8xf32>, vector<8xf32>
-            %below0 = arith.subf %score0, %reference : vector<8xf32>
+            vector.store %factor, %factors[%v] : memref<8xf32>, vector<8xf32>
+            %total_before = vector.load %totals[%item, %head] : memref<?x8xf32>, vector<8xf32>
+            %old_total = arith.mulf %total_before, %factor : vector<8xf32>
+            %total = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far0 = %old_total) -> (vector<8xf32>) {
+              %k0 = arith.addi %k, %c0 : index
+              %score0 = vector.load %scores[%k0, %v] : memref<64x8xf32>, vector<8xf32>
+              %below0 = arith.subf %score0, %reference : vector<8xf32>
           %weight0_above = arith.maximumf %below0, %least_power : vector<8xf32>
           %weight0_inside = arith.minimumf %weight0_above, %largest_power : vector<8xf32>
           %weight0_shifted = arith.addf %weight0_inside, %rounder : vector<8xf32>
@@ -687,96 +687,96 @@ stream.executable private @attend_avx512 {
           %weight0_or_infinity = arith.select %weight0_is_large, %infinities, %weight0_or_zero : vector<8xi1>, vector<8xf32>
           %weight0_is_nan = arith.cmpf uno, %below0, %below0 : vector<8xf32>
           %weight0 = arith.select %weight0_is_nan, %below0, %weight0_or_infinity : vector<8xi1>, vector<8xf32>
-            %so_far1 = arith.addf %so_far0, %weight0 : vector<8xf32>
+              %so_far1 = arith.addf %so_far0, %weight0 : vector<8xf32>
           %weight_rounded_short = arith.truncf %weight0 : vector<8xf32> to vector<8xf16>
           %weight_rounded = arith.extf %weight_rounded_short : vector<8xf16> to vector<8xf32>
 
-            vector.store %weight_rounded, %scores[%k, %v] : memref<64x8xf32>, vector<8xf32>
-            scf.yield %so_far1 : vector<8xf32>
+              vector.store %weight_rounded, %scores[%k, %v] : memref<64x8xf32>, vector<8xf32>
+              scf.yield %so_far1 : vector<8xf32>
+            }
+            vector.store %maximum, %maxima[%item, %head] : memref<?x8xf32>, vector<8xf32>
+            vector.store %total, %totals[%item, %head] : memref<?x8xf32>, vector<8xf32>
           }
-          vector.store %maximum, %maxima[%item, %head] : memref<?x8xf32>, vector<8xf32>
-          vector.store %total, %totals[%item, %head] : memref<?x8xf32>, vector<8xf32>
-        }
 
-        // Values: some heads x 2 vectors of columns in registers, summed key by key; a panel of columns serves the
-        // whole group.
-        %panel = arith.constant 16 : index
-        %terms = arith.divui %key_end, %c1 : index
-        scf.for %d0 = %c0 to %nope step %panel {
-          %columns1 = arith.constant 8 : index
-          %d1 = arith.addi %d0, %columns1 : index
-          %h0 = arith.constant 0 : index
-          %head0 = arith.addi %first_head, %h0 : index
-          %h1 = arith.constant 1 : index
-          %head1 = arith.addi %first_head, %h1 : index
-          %h2 = arith.constant 2 : index
-          %head2 = arith.addi %first_head, %h2 : index
-          %h3 = arith.constant 3 : index
-          %head3 = arith.addi %first_head, %h3 : index
-          %h4 = arith.constant 4 : index
-          %head4 = arith.addi %first_head, %h4 : index
-          %h5 = arith.constant 5 : index
-          %head5 = arith.addi %first_head, %h5 : index
-          %h6 = arith.constant 6 : index
-          %head6 = arith.addi %first_head, %h6 : index
-          %h7 = arith.constant 7 : index
-          %head7 = arith.addi %first_head, %h7 : index
-          %sums0:16 = scf.for %k = %c0 to %terms step %c1
-              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-            %value0 = vector.load %keys[%k, %d0] : memref<64x592xf32>, vector<8xf32>
-            %value1 = vector.load %keys[%k, %d1] : memref<64x592xf32>, vector<8xf32>
-            %weight0 = memref.load %scores[%k, %h0] : memref<64x8xf32>
-            %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
+          // Values: some heads x 2 vectors of columns in registers, summed key by key; a panel of columns serves the
+          // whole group.
+          %panel = arith.constant 16 : index
+          %terms = arith.divui %key_end, %c1 : index
+          scf.for %d0 = %c0 to %nope step %panel {
+            %columns1 = arith.constant 8 : index
+            %d1 = arith.addi %d0, %columns1 : index
+            %h0 = arith.constant 0 : index
+            %head0 = arith.addi %first_head, %h0 : index
+            %h1 = arith.constant 1 : index
+            %head1 = arith.addi %first_head, %h1 : index
+            %h2 = arith.constant 2 : index
+            %head2 = arith.addi %first_head, %h2 : index
+            %h3 = arith.constant 3 : index
+            %head3 = arith.addi %first_head, %h3 : index
+            %h4 = arith.constant 4 : index
+            %head4 = arith.addi %first_head, %h4 : index
+            %h5 = arith.constant 5 : index
+            %head5 = arith.addi %first_head, %h5 : index
+            %h6 = arith.constant 6 : index
+            %head6 = arith.addi %first_head, %h6 : index
+            %h7 = arith.constant 7 : index
+            %head7 = arith.addi %first_head, %h7 : index
+            %sums0:16 = scf.for %k = %c0 to %terms step %c1
+                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+              %value0 = vector.load %keys[%k, %d0] : memref<64x592xf32>, vector<8xf32>
+              %value1 = vector.load %keys[%k, %d1] : memref<64x592xf32>, vector<8xf32>
+              %weight0 = memref.load %scores[%k, %h0] : memref<64x8xf32>
+              %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
             %next0 = math.fma %value0, %weight_lanes0, %sum0 : vector<8xf32>
 
             %next1 = math.fma %value1, %weight_lanes0, %sum1 : vector<8xf32>
 
-            %weight1 = memref.load %scores[%k, %h1] : memref<64x8xf32>
-            %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
+              %weight1 = memref.load %scores[%k, %h1] : memref<64x8xf32>
+              %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
             %next2 = math.fma %value0, %weight_lanes1, %sum2 : vector<8xf32>
 
             %next3 = math.fma %value1, %weight_lanes1, %sum3 : vector<8xf32>
 
-            %weight2 = memref.load %scores[%k, %h2] : memref<64x8xf32>
-            %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
+              %weight2 = memref.load %scores[%k, %h2] : memref<64x8xf32>
+              %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
             %next4 = math.fma %value0, %weight_lanes2, %sum4 : vector<8xf32>
 
             %next5 = math.fma %value1, %weight_lanes2, %sum5 : vector<8xf32>
 
-            %weight3 = memref.load %scores[%k, %h3] : memref<64x8xf32>
-            %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
+              %weight3 = memref.load %scores[%k, %h3] : memref<64x8xf32>
+              %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
             %next6 = math.fma %value0, %weight_lanes3, %sum6 : vector<8xf32>
 
             %next7 = math.fma %value1, %weight_lanes3, %sum7 : vector<8xf32>
 
-            %weight4 = memref.load %scores[%k, %h4] : memref<64x8xf32>
-            %weight_lanes4 = vector.broadcast %weight4 : f32 to vector<8xf32>
+              %weight4 = memref.load %scores[%k, %h4] : memref<64x8xf32>
+              %weight_lanes4 = vector.broadcast %weight4 : f32 to vector<8xf32>
             %next8 = math.fma %value0, %weight_lanes4, %sum8 : vector<8xf32>
 
             %next9 = math.fma %value1, %weight_lanes4, %sum9 : vector<8xf32>
 
-            %weight5 = memref.load %scores[%k, %h5] : memref<64x8xf32>
-            %weight_lanes5 = vector.broadcast %weight5 : f32 to vector<8xf32>
+              %weight5 = memref.load %scores[%k, %h5] : memref<64x8xf32>
+              %weight_lanes5 = vector.broadcast %weight5 : f32 to vector<8xf32>
             %next10 = math.fma %value0, %weight_lanes5, %sum10 : vector<8xf32>
 
             %next11 = math.fma %value1, %weight_lanes5, %sum11 : vector<8xf32>
 
-            %weight6 = memref.load %scores[%k, %h6] : memref<64x8xf32>
-            %weight_lanes6 = vector.broadcast %weight6 : f32 to vector<8xf32>
+              %weight6 = memref.load %scores[%k, %h6] : memref<64x8xf32>
+              %weight_lanes6 = vector.broadcast %weight6 : f32 to vector<8xf32>
             %next12 = math.fma %value0, %weight_lanes6, %sum12 : vector<8xf32>
 
             %next13 = math.fma %value1, %weight_lanes6, %sum13 : vector<8xf32>
 
-            %weight7 = memref.load %scores[%k, %h7] : memref<64x8xf32>
-            %weight_lanes7 = vector.broadcast %weight7 : f32 to vector<8xf32>
+              %weight7 = memref.load %scores[%k, %h7] : memref<64x8xf32>
+              %weight_lanes7 = vector.broadcast %weight7 : f32 to vector<8xf32>
             %next14 = math.fma %value0, %weight_lanes7, %sum14 : vector<8xf32>
 
             %next15 = math.fma %value1, %weight_lanes7, %sum15 : vector<8xf32>
 
-            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
-          }
-            %factor0 = memref.load %factors[%h0] : memref<8xf32>
-            %factor_lanes0 = vector.broadcast %factor0 : f32 to vector<8xf32>
+              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
+            }
+              %factor0 = memref.load %factors[%h0] : memref<8xf32>
+              %factor_lanes0 = vector.broadcast %factor0 : f32 to vector<8xf32>
             %so_far0_0_before = vector.load %values[%item, %head0, %d0] : memref<?x8x512xf32>, vector<8xf32>
             %so_far0_0_kept = arith.select %is_first, %zeros, %so_far0_0_before : vector<8xf32>
             %so_far0_0 = math.fma %so_far0_0_kept, %factor_lanes0, %sums0#0 : vector<8xf32>
@@ -785,8 +785,8 @@ stream.executable private @attend_avx512 {
             %so_far0_1_kept = arith.select %is_first, %zeros, %so_far0_1_before : vector<8xf32>
             %so_far0_1 = math.fma %so_far0_1_kept, %factor_lanes0, %sums0#1 : vector<8xf32>
             vector.store %so_far0_1, %values[%item, %head0, %d1] : memref<?x8x512xf32>, vector<8xf32>
-            %factor1 = memref.load %factors[%h1] : memref<8xf32>
-            %factor_lanes1 = vector.broadcast %factor1 : f32 to vector<8xf32>
+              %factor1 = memref.load %factors[%h1] : memref<8xf32>
+              %factor_lanes1 = vector.broadcast %factor1 : f32 to vector<8xf32>
             %so_far1_0_before = vector.load %values[%item, %head1, %d0] : memref<?x8x512xf32>, vector<8xf32>
             %so_far1_0_kept = arith.select %is_first, %zeros, %so_far1_0_before : vector<8xf32>
             %so_far1_0 = math.fma %so_far1_0_kept, %factor_lanes1, %sums0#2 : vector<8xf32>
@@ -795,8 +795,8 @@ stream.executable private @attend_avx512 {
             %so_far1_1_kept = arith.select %is_first, %zeros, %so_far1_1_before : vector<8xf32>
             %so_far1_1 = math.fma %so_far1_1_kept, %factor_lanes1, %sums0#3 : vector<8xf32>
             vector.store %so_far1_1, %values[%item, %head1, %d1] : memref<?x8x512xf32>, vector<8xf32>
-            %factor2 = memref.load %factors[%h2] : memref<8xf32>
-            %factor_lanes2 = vector.broadcast %factor2 : f32 to vector<8xf32>
+              %factor2 = memref.load %factors[%h2] : memref<8xf32>
+              %factor_lanes2 = vector.broadcast %factor2 : f32 to vector<8xf32>
             %so_far2_0_before = vector.load %values[%item, %head2, %d0] : memref<?x8x512xf32>, vector<8xf32>
             %so_far2_0_kept = arith.select %is_first, %zeros, %so_far2_0_before : vector<8xf32>
             %so_far2_0 = math.fma %so_far2_0_kept, %factor_lanes2, %sums0#4 : vector<8xf32>
@@ -805,8 +805,8 @@ stream.executable private @attend_avx512 {
             %so_far2_1_kept = arith.select %is_first, %zeros, %so_far2_1_before : vector<8xf32>
             %so_far2_1 = math.fma %so_far2_1_kept, %factor_lanes2, %sums0#5 : vector<8xf32>
             vector.store %so_far2_1, %values[%item, %head2, %d1] : memref<?x8x512xf32>, vector<8xf32>
-            %factor3 = memref.load %factors[%h3] : memref<8xf32>
-            %factor_lanes3 = vector.broadcast %factor3 : f32 to vector<8xf32>
+              %factor3 = memref.load %factors[%h3] : memref<8xf32>
+              %factor_lanes3 = vector.broadcast %factor3 : f32 to vector<8xf32>
             %so_far3_0_before = vector.load %values[%item, %head3, %d0] : memref<?x8x512xf32>, vector<8xf32>
             %so_far3_0_kept = arith.select %is_first, %zeros, %so_far3_0_before : vector<8xf32>
             %so_far3_0 = math.fma %so_far3_0_kept, %factor_lanes3, %sums0#6 : vector<8xf32>
@@ -815,8 +815,8 @@ stream.executable private @attend_avx512 {
             %so_far3_1_kept = arith.select %is_first, %zeros, %so_far3_1_before : vector<8xf32>
             %so_far3_1 = math.fma %so_far3_1_kept, %factor_lanes3, %sums0#7 : vector<8xf32>
             vector.store %so_far3_1, %values[%item, %head3, %d1] : memref<?x8x512xf32>, vector<8xf32>
-            %factor4 = memref.load %factors[%h4] : memref<8xf32>
-            %factor_lanes4 = vector.broadcast %factor4 : f32 to vector<8xf32>
+              %factor4 = memref.load %factors[%h4] : memref<8xf32>
+              %factor_lanes4 = vector.broadcast %factor4 : f32 to vector<8xf32>
             %so_far4_0_before = vector.load %values[%item, %head4, %d0] : memref<?x8x512xf32>, vector<8xf32>
             %so_far4_0_kept = arith.select %is_first, %zeros, %so_far4_0_before : vector<8xf32>
             %so_far4_0 = math.fma %so_far4_0_kept, %factor_lanes4, %sums0#8 : vector<8xf32>
@@ -825,8 +825,8 @@ stream.executable private @attend_avx512 {
             %so_far4_1_kept = arith.select %is_first, %zeros, %so_far4_1_before : vector<8xf32>
             %so_far4_1 = math.fma %so_far4_1_kept, %factor_lanes4, %sums0#9 : vector<8xf32>
             vector.store %so_far4_1, %values[%item, %head4, %d1] : memref<?x8x512xf32>, vector<8xf32>
-            %factor5 = memref.load %factors[%h5] : memref<8xf32>
-            %factor_lanes5 = vector.broadcast %factor5 : f32 to vector<8xf32>
+              %factor5 = memref.load %factors[%h5] : memref<8xf32>
+              %factor_lanes5 = vector.broadcast %factor5 : f32 to vector<8xf32>
             %so_far5_0_before = vector.load %values[%item, %head5, %d0] : memref<?x8x512xf32>, vector<8xf32>
             %so_far5_0_kept = arith.select %is_first, %zeros, %so_far5_0_before : vector<8xf32>
             %so_far5_0 = math.fma %so_far5_0_kept, %factor_lanes5, %sums0#10 : vector<8xf32>
@@ -835,8 +835,8 @@ stream.executable private @attend_avx512 {
             %so_far5_1_kept = arith.select %is_first, %zeros, %so_far5_1_before : vector<8xf32>
             %so_far5_1 = math.fma %so_far5_1_kept, %factor_lanes5, %sums0#11 : vector<8xf32>
             vector.store %so_far5_1, %values[%item, %head5, %d1] : memref<?x8x512xf32>, vector<8xf32>
-            %factor6 = memref.load %factors[%h6] : memref<8xf32>
-            %factor_lanes6 = vector.broadcast %factor6 : f32 to vector<8xf32>
+              %factor6 = memref.load %factors[%h6] : memref<8xf32>
+              %factor_lanes6 = vector.broadcast %factor6 : f32 to vector<8xf32>
             %so_far6_0_before = vector.load %values[%item, %head6, %d0] : memref<?x8x512xf32>, vector<8xf32>
             %so_far6_0_kept = arith.select %is_first, %zeros, %so_far6_0_before : vector<8xf32>
             %so_far6_0 = math.fma %so_far6_0_kept, %factor_lanes6, %sums0#12 : vector<8xf32>
@@ -845,8 +845,8 @@ stream.executable private @attend_avx512 {
             %so_far6_1_kept = arith.select %is_first, %zeros, %so_far6_1_before : vector<8xf32>
             %so_far6_1 = math.fma %so_far6_1_kept, %factor_lanes6, %sums0#13 : vector<8xf32>
             vector.store %so_far6_1, %values[%item, %head6, %d1] : memref<?x8x512xf32>, vector<8xf32>
-            %factor7 = memref.load %factors[%h7] : memref<8xf32>
-            %factor_lanes7 = vector.broadcast %factor7 : f32 to vector<8xf32>
+              %factor7 = memref.load %factors[%h7] : memref<8xf32>
+              %factor_lanes7 = vector.broadcast %factor7 : f32 to vector<8xf32>
             %so_far7_0_before = vector.load %values[%item, %head7, %d0] : memref<?x8x512xf32>, vector<8xf32>
             %so_far7_0_kept = arith.select %is_first, %zeros, %so_far7_0_before : vector<8xf32>
             %so_far7_0 = math.fma %so_far7_0_kept, %factor_lanes7, %sums0#14 : vector<8xf32>
@@ -855,8 +855,8 @@ stream.executable private @attend_avx512 {
             %so_far7_1_kept = arith.select %is_first, %zeros, %so_far7_1_before : vector<8xf32>
             %so_far7_1 = math.fma %so_far7_1_kept, %factor_lanes7, %sums0#15 : vector<8xf32>
             vector.store %so_far7_1, %values[%item, %head7, %d1] : memref<?x8x512xf32>, vector<8xf32>
+          }
         }
-      }
       }
       return
     }

@@ -35,7 +35,7 @@ Call = tuple[MlaSpec, str, str]
 
 
 def batch_of_17(call: Call) -> Arguments:
-    """Ragged lengths of up to eleven key blocks, empty requests among them; what is not attended to is NaN."""
+    """Ragged lengths of up to ten key blocks, empty requests among them; what is not attended to is NaN."""
     spec, layout_q, layout_kv = call
     arguments = mla_arguments(
         layout_q,

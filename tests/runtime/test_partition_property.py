@@ -1,4 +1,4 @@
-"""Properties 4 and 6 of the partition: it exists for every kind of batch, and no bit of a result knows of it."""
+"""Properties 4 and 6 of the partition: every kind of batch has one, and no bit of a result depends on it."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def special_batches(kind: Any, examples: int) -> Any:
         special_batches(few_blocks, 60),
         special_batches(one_giant, 30),
         special_batches(no_keys, 30),
-        special_batches(many_batches, 8),
-        special_batches(many_rows, 6),
+        special_batches(many_batches, 6),
+        special_batches(many_rows, 4),
         special_batches(heavy, 20),
     ],
 )
@@ -131,7 +131,7 @@ def test_every_kind_of_batch_has_a_best_partition(kind: st.SearchStrategy[Length
 
 
 def check_partition(lengths: Lengths, num_cores: int) -> None:
-    """Each row's blocks are done once, in order, with the smallest largest load; the words are the plain ones."""
+    """Each row's blocks are done once, in order, with the smallest largest load, as the plain loops do it."""
     query, ori, cmp = lengths
     arguments = {"seqused_q": query, "seqused_ori_kv": ori, "seqused_cmp_kv": cmp}
     words = qsmla.quant_sparse_flash_mla_metadata(64, **arguments, num_cores=num_cores)
@@ -145,11 +145,11 @@ def check_partition(lengths: Lengths, num_cores: int) -> None:
     pieces = partition.pieces(blocks, query)
     assert (np.diff(pieces.core) >= 0).all()
     if len(blocks):
-        begins = np.flatnonzero(np.diff(pieces.row, prepend=-1))
-        assert pieces.row[begins].tolist() == list(range(len(blocks)))
+        is_first = np.diff(pieces.row, prepend=-1) > 0
+        begins, follows = np.flatnonzero(is_first), np.flatnonzero(~is_first)
+        np.testing.assert_array_equal(pieces.row[begins], np.arange(len(blocks)))
         np.testing.assert_array_equal(np.add.reduceat(pieces.blocks, begins), blocks)
         ends = pieces.first_block + pieces.blocks
-        follows = np.setdiff1d(np.arange(len(pieces.row)), begins)
         assert (pieces.first_block[begins] == 0).all()
         assert (pieces.first_block[follows] == ends[follows - 1]).all()
         assert (pieces.blocks[follows] > 0).all()

@@ -15,6 +15,7 @@ from qsmla.ir.spec import NOPE_DIM, MlaSpec
 from qsmla.runtime.attributes import check_integer, refuse, refuse_kind, resolve_scale
 from qsmla.runtime.checks import check_out
 from qsmla.runtime.form import check_page_size
+from qsmla.runtime.kept_lengths import kept_attributes, kept_lengths
 from qsmla.runtime.lengths import (
     INT32_MAX,
     as_array,
@@ -135,7 +136,7 @@ def check_mla_call(
     if ori.cache is None and cmp.cache is None:
         refuse("ori_kv", None, "an array where cmp_kv is None too")
     ori_indices, cmp_indices = (part.check_indices(query.shape[:-2]) for part in (ori, cmp))
-    attributes = MlaAttributes(
+    attributes = kept_attributes(
         num_heads_q=query.shape[-2],
         ori_topk=0 if ori_indices is None else ori_indices.shape[1],
         cmp_topk=0 if cmp_indices is None else cmp_indices.shape[1],
@@ -152,7 +153,7 @@ def check_mla_call(
     if type(return_softmax_lse) is not bool and not isinstance(return_softmax_lse, np.bool_):
         refuse_kind("return_softmax_lse", return_softmax_lse, "True, False")
     batch, longest_query = _query_batch(attributes, query, cu_seqlens_q, seqused_q, batch_size, max_seqlen_q)
-    lengths = MlaLengths.resolve(
+    lengths = kept_lengths(
         attributes,
         cu_seqlens_q=cu_seqlens_q,
         cu_seqlens_ori_kv=cu_seqlens_ori_kv,

@@ -13,7 +13,7 @@ from qsmla.compiler.targets import Target
 from qsmla.ir.spec import NOPE_DIM, MlaSpec
 from qsmla.runtime.arrays import aligned_memory
 from qsmla.runtime.device_array import Array, DeviceArray, from_device, kernel_inputs
-from qsmla.runtime.devices import aligned
+from qsmla.runtime.devices import KeptArray, aligned
 from qsmla.runtime.execution import Work, run_program
 from qsmla.runtime.fingerprint import check_fingerprint
 from qsmla.runtime.kept_plans import KeptPlan, given_plan, own_plan
@@ -24,7 +24,6 @@ from qsmla.runtime.metadata import mla_fingerprint
 from qsmla.runtime.mla_checks import OUTPUT_DTYPE, MlaCall, check_mla_call
 from qsmla.runtime.mla_selection import MlaSelection, select
 from qsmla.runtime.output import Output, Result, results_of
-from qsmla.runtime.program import RowOrder
 from qsmla.runtime.row_keys import Lengths
 from qsmla.runtime.workers import pool
 
@@ -182,9 +181,9 @@ def _run(
     selection = select(call)
     _check_buffers(call, selection, target)
     lanes = pool(target)
-    counts = call.lengths.query.astype(np.int64)
-    order = RowOrder(selection.output_row, selection.batch, selection.blocks, np.cumsum(counts) - counts)
-    program = _kept_plan(call, selection, lanes.count, metadata).program(order, target.kind, call.spec.heads)
+    program = _kept_plan(call, selection, lanes.count, metadata).program(
+        selection.order, target.kind, call.spec.heads
+    )
     stay_on = target if "q" in resident else None
     for name, indices in selection.indices.items():
         if indices is not call.parts[name].indices:
@@ -195,9 +194,9 @@ def _run(
         in_place = target.kind == "llvm-cpu"
         work = _work(call, selection, output, resident, in_place=in_place)
         run_program(kernel, work, program, lanes)
-        if len(selection.output_row) < len(call.query):
+        if len(selection.order.output_row) < len(call.query):
             nobody = np.ones(len(call.query), np.bool_)
-            nobody[selection.output_row] = False
+            nobody[selection.order.output_row] = False
             output.put_nothing(nobody)
         if len(selection.keyless):
             # The fold divides by the keys' weights: what it makes of none is not what such a row is.
@@ -229,10 +228,10 @@ def _kept_plan(
     if metadata is not None:
         planned = check_fingerprint(metadata, mla_fingerprint(call.attributes, lengths))
         plan = given_plan(planned, selection.planned_blocks, lengths.query, first_rows=lengths.first_rows)
-        if np.array_equal(selection.blocks, selection.planned_blocks):
+        if np.array_equal(selection.order.blocks, selection.planned_blocks):
             return plan
         num_cores = planned.num_cores
-    return own_plan(selection.blocks, lengths.query, num_cores, first_rows=lengths.first_rows)
+    return own_plan(selection.order.blocks, lengths.query, num_cores, first_rows=lengths.first_rows)
 
 
 def _work(
@@ -244,7 +243,7 @@ def _work(
     in_place: bool,
 ) -> Work:
     """The call's arrays as the kernel takes them; `in_place`: the device reads the host's memory."""
-    arrays: dict[str, npt.NDArray[Any]] = {"q": call.query}
+    arrays: dict[str, npt.NDArray[Any] | KeptArray] = {"q": call.query}
     for name, part in call.parts.items():
         arrays[f"{name}_kv"] = _with_a_first(part.cache)
         if name in selection.indices:
@@ -282,6 +281,6 @@ def _check_buffers(call: MlaCall, selection: MlaSelection, target: Target) -> No
         ):
             if array is not None:
                 check_buffer(text, array.nbytes, target)
-    longest = int(selection.blocks.max(initial=0))
+    longest = int(selection.order.blocks.max(initial=0))
     owner = f"a row attends to {longest} key blocks, whose partial results'"
     check_buffer(owner, longest * call.spec.heads * NOPE_DIM * 4, target)

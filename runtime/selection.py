@@ -177,7 +177,7 @@ def valid_first(
     """
     result = None
     counts = np.empty(len(indices), np.int32)
-    for rows in _chunks(indices.shape):
+    for rows in chunks(indices.shape):
         is_valid = valid(rows)
         here = np.add.reduce(is_valid, axis=1, dtype=np.int32, out=counts[rows])
         if here.sum(dtype=np.int64) == is_valid.size or _is_compact(indices[rows], is_valid):
@@ -200,7 +200,8 @@ def _starts_and_counts(
     return starts, ends - starts
 
 
-def _chunks(shape: tuple[int, ...]) -> Iterator[slice]:
+def chunks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Rows of indices of a shape [rows, K], few enough to be looked at in one go."""
     step = max(1, _CHUNK // shape[1])
     for start in range(0, shape[0], step):
         yield slice(start, start + step)

@@ -63,9 +63,9 @@ def test_scenarios_make_rows_with_and_without_keys_of_one_block_and_of_several()
             call = check_mla_call(**case.arguments())
             selection = select(call)
             counts["without"] += len(selection.keyless)
-            counts["one"] += int((selection.blocks == 1).sum())
-            counts["several"] += int((selection.blocks > 2).sum())
-            counts["more than planned"] += int((selection.blocks > selection.planned_blocks).sum())
-            counts["nowhere"] += len(call.query) - len(selection.output_row)
+            counts["one"] += int((selection.order.blocks == 1).sum())
+            counts["several"] += int((selection.order.blocks > 2).sum())
+            counts["more than planned"] += int((selection.order.blocks > selection.planned_blocks).sum())
+            counts["nowhere"] += len(call.query) - len(selection.order.output_row)
     assert min(counts.values()) > 5, counts
     assert len(counts) == 5

@@ -78,12 +78,12 @@ def test_rows_see_what_the_specification_says(arguments: Arguments) -> None:
     call = check_mla_call(**arguments)
     selection = select(call)
     rows = rows_of(arguments)
-    assert len(selection.output_row) == len(rows)
+    assert len(selection.order.output_row) == len(rows)
     keyless = []
     for number, (place, batch, row) in enumerate(rows):
         flat = int(np.ravel_multi_index(place, arguments["q"].shape[:-2]))
-        assert (selection.output_row[number], selection.batch[number]) == (flat, batch)
-        numbers = selection.ranges[flat].tolist()
+        assert (selection.order.output_row[number], selection.order.batch[number]) == (flat, batch)
+        numbers = selection.ranges.array[flat].tolist()
         blocks, keys = [], 0
         for part, (start, first, end) in {"ori": numbers[:3], "cmp": numbers[3:6]}.items():
             expected = plain_tokens(arguments, part, place, batch, row)
@@ -98,12 +98,12 @@ def test_rows_see_what_the_specification_says(arguments: Arguments) -> None:
             if part in call.parts:
                 assert start == call.parts[part].starts[batch]
             keys += len(expected)
-        assert (numbers[6], selection.blocks[number]) == (blocks[0], sum(blocks))
+        assert (numbers[6], selection.order.blocks[number]) == (blocks[0], sum(blocks))
         if keys == 0:
             keyless.append(flat)
     assert selection.keyless.tolist() == keyless
-    nowhere = np.setdiff1d(np.arange(len(call.query)), selection.output_row)
-    assert not selection.ranges[nowhere].any()
+    nowhere = np.setdiff1d(np.arange(len(call.query)), selection.order.output_row)
+    assert not selection.ranges.array[nowhere].any()
 
 
 @settings(max_examples=100)
@@ -115,11 +115,11 @@ def test_metadata_of_the_same_lengths_is_for_the_call(arguments: Arguments, num_
     call = check_mla_call(**arguments)
     selection = select(call)
     assert partition.fingerprint == mla_fingerprint(call.attributes, call.lengths)
-    assert partition.rows == len(selection.output_row)
+    assert partition.rows == len(selection.order.output_row)
     work = int(selection.planned_blocks.sum())
     pieces = partition.pieces(selection.planned_blocks, call.lengths.query)
     assert int(pieces.blocks.sum()) == work
-    assert {combine.row for combine in partition.combines} <= set(selection.output_row.tolist())
+    assert {combine.row for combine in partition.combines} <= set(selection.order.output_row.tolist())
 
 
 def test_ids_that_occur_several_times_make_more_blocks_than_are_planned() -> None:
@@ -127,7 +127,7 @@ def test_ids_that_occur_several_times_make_more_blocks_than_are_planned() -> Non
     arguments["cmp_sparse_indices"][...] = 2
     selection = select(check_mla_call(**arguments))
     assert selection.planned_blocks.tolist() == [1] * 5
-    assert selection.blocks.tolist() == [3] * 5
+    assert selection.order.blocks.tolist() == [3] * 5
 
 
 @pytest.mark.parametrize("ids", [[0, 1, 2, -1], [3, 0, 1, -1]])

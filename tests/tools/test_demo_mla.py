@@ -22,7 +22,7 @@ def test_a_small_step_passes_and_says_so() -> None:
 
 def test_each_row_sees_its_window_and_its_selection() -> None:
     arguments = demo_mla.build_step((100, 9000, 4000), heads=1)
-    ranges = select(check_mla_call(**arguments)).ranges
+    ranges = select(check_mla_call(**arguments)).ranges.array
     seen = [
         (end - first).tolist() for first, end in ((ranges[:, 1], ranges[:, 2]), (ranges[:, 4], ranges[:, 5]))
     ]

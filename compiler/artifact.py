@@ -153,7 +153,9 @@ class Artifact:
             OSError: the file cannot be read.
         """
         file = Path(path)
-        artifact = cls.from_bytes(file.read_bytes(), name=str(file))
+        with files.naming(file):
+            data = file.read_bytes()
+        artifact = cls.from_bytes(data, name=str(file))
         if check_machine and (reason := artifact.unmet()):
             raise ArtifactError(f"{file} cannot run here: {reason}")
         return dataclasses.replace(artifact, path=file)

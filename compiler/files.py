@@ -17,6 +17,15 @@ STAGING_SUFFIX: Final = ".staging"
 
 
 @contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors of reading or writing name `path`: opening a file does that, what comes behind it does not."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+@contextmanager
 def staged(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new binary file beside `path` that takes its place when the block ends well, and goes away otherwise.
 
@@ -33,20 +42,21 @@ def staged(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with tempfile.TemporaryFile() as whole:
             yield whole
             whole.seek(0)
-            with open(final, "wb") as device:
+            with naming(path), open(final, "wb") as device:
                 shutil.copyfileobj(whole, device)
         return
     final = Path(os.path.realpath(final))
     staging = final.with_name(f".{final.name[:60]}.{secrets.token_hex(6)}{STAGING_SUFFIX}")
     try:
-        with open(staging, "xb") as file:
-            yield file
-        os.replace(staging, final)
-    except OSError as error:
+        # Callers know the file by its own name.
+        with naming(path):
+            with open(staging, "xb") as file:
+                yield file
+            os.replace(staging, final)
+    except OSError:
         with contextlib.suppress(OSError):
             staging.unlink(missing_ok=True)
-        # Callers know the file by its own name.
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+        raise
     except BaseException:
         staging.unlink(missing_ok=True)
         raise

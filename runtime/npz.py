@@ -12,13 +12,14 @@ import tokenize
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.npyio import NpzFile
 
-from qsmla.compiler.files import staged
+from qsmla.compiler.files import naming, staged
 from qsmla.runtime.arrays import aligned_empty
 
 DTYPES_ENTRY: Final = "dtypes"
@@ -32,6 +33,8 @@ _UNREADABLE: Final = (
     *(SyntaxError, EOFError, tokenize.TokenError, zipfile.BadZipFile, zlib.error, NotImplementedError),
 )
 _RAW_KINDS: Final = "uiV"
+_ARRAY_FILE: Final = b"\x93NUMPY"
+"""What an .npy file begins with."""
 
 
 def save_npz(path: str | os.PathLike[str], **arrays: npt.ArrayLike) -> None:
@@ -68,10 +71,11 @@ def load_npz(path: str | os.PathLike[str]) -> dict[str, Any]:
         ValueError: not a readable .npz file, or an entry whose dtype is unknown or does not fit `dtypes`.
         OSError: the file cannot be read.
     """
-    with open(path, "rb") as file:
+    with naming(path), open(path, "rb") as file:
         try:
+            _check_archive(file)
             with np.load(file, allow_pickle=False) as archive:
-                entries = {name: _aligned(archive[name], name) for name in archive.files}
+                entries = {name: _aligned(_plain(archive, name), name) for name in archive.files}
         except _UNREADABLE as error:
             raise ValueError(f"{Path(path)} is not a readable .npz file of plain arrays: {error}") from error
     dtypes = _declared(entries.pop(DTYPES_ENTRY, None), path)
@@ -79,6 +83,26 @@ def load_npz(path: str | os.PathLike[str]) -> dict[str, Any]:
         if name not in entries:
             raise ValueError(f"{Path(path)}: {DTYPES_ENTRY} names {name!r}, which the file does not hold")
     return {name: _restored(name, array, dtypes.get(name), path) for name, array in entries.items()}
+
+
+def _check_archive(file: BinaryIO) -> None:
+    """Refuse what NumPy reads as something else, or speaks of as if it were."""
+    begin = file.read(len(_ARRAY_FILE))
+    file.seek(0)
+    if begin == _ARRAY_FILE:
+        raise ValueError("it is an .npy file, of a single array")
+    if not begin.startswith(b"PK"):
+        raise ValueError("it is no zip archive" if begin else "it is empty")
+
+
+def _plain(archive: NpzFile, name: str) -> Any:
+    """An entry; one of Python objects is refused by its name, not by an argument of NumPy's."""
+    try:
+        return archive[name]
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        raise ValueError(f"{name} holds Python objects") from error
 
 
 def _aligned(entry: Any, name: str) -> npt.NDArray[Any]:

@@ -230,9 +230,11 @@ class Partition:
 
     def __str__(self) -> str:
         lines = [
-            f"Partition of {self.rows} rows in {self.batch_size} batches over {self.num_cores} cores: "
+            f"Partition of {counted(self.rows, 'row')} in {counted(self.batch_size, 'batch')} over "
+            f"{counted(self.num_cores, 'core')}: "
             f"largest load {self.largest_load} blocks of {self.key_block} keys, mean {self.mean_load:.2f}, "
-            f"balance {self.balance:.4f}, {len(self.combines)} split rows in {self.slots} slots"
+            f"balance {self.balance:.4f}, "
+            f"{counted(len(self.combines), 'split row')} in {counted(self.slots, 'slot')}"
         ]
         for core, (start, end) in enumerate(self.ranges):
             lines.append(f"  core {core}: {tuple(start[:3])} up to {tuple(end[:3])}, first slot {start.slot}")
@@ -351,6 +353,11 @@ def _check_rows(
         )
     if rows and not 0 <= blocks.min() <= blocks.max() <= INT32_MAX:
         raise ValueError(f"blocks holds {blocks.min()}..{blocks.max()}; allowed: 0..{INT32_MAX}")
+
+
+def counted(number: int, noun: str) -> str:
+    """The noun behind its number, in the plural where there is not one: "1 batch", "0 batches"."""
+    return f"{number} {noun}" + ("es" if noun.endswith("ch") else "s") * (number != 1)
 
 
 def _halves(number: int) -> tuple[int, int]:

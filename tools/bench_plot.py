@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from qsmla.compiler.files import staged
 from qsmla.tools.bench import Report, Result
 from qsmla.tools.bench_measure import OWN
 from qsmla.tools.bench_report import peer_names
+from qsmla.tools.picture import save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,27 +17,6 @@ if TYPE_CHECKING:
 _COLOURS: Final = ("#0072b2", "#e69f00", "#f4c56b", "#7a7a7a", "#bdbdbd", "#cc79a7", "#5fbf9b")
 _BAR_INCHES: Final = 0.17
 _WIDTH_INCHES: Final = 6.0
-
-
-def check_plot(path: Path) -> None:
-    """Refuse what could not be drawn, before anything is measured for it.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-        ValueError: the suffix names no kind of picture.
-        OSError: there is no such folder, or `path` is one.
-    """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-    except ImportError as error:
-        raise ImportError("a plot needs matplotlib: pip install 'qsmla[plot]'") from error
-    kinds = FigureCanvasAgg.get_supported_filetypes()
-    if _kind(path) not in kinds:
-        raise ValueError(f"plot is {path.name!r}; allowed suffixes: {', '.join(sorted(kinds))}")
-    if path.is_dir():
-        raise IsADirectoryError(21, "Is a directory", str(path))
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(2, "No such file or directory", str(path.parent))
 
 
 def plot_report(report: Report, path: Path) -> None:
@@ -67,12 +46,7 @@ def plot_report(report: Report, path: Path) -> None:
     )
     handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
-    with staged(path) as file:
-        figure.savefig(file, format=_kind(path))
-
-
-def _kind(path: Path) -> str:
-    return path.suffix[1:].lower() or "png"
+    save_picture(figure, path)
 
 
 def _draw(axes: Axes, results: list[Result], names: list[str]) -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import qsmla
 from qsmla.compiler.build import plan
 from qsmla.compiler.errors import CompileError
+from qsmla.compiler.files import naming
 from qsmla.compiler.targets import Target
 from qsmla.compiler.toolchain import compiler_version, runtime_version
 from qsmla.ir.spec import KernelSpec, MlaSpec, Spec
@@ -229,12 +230,13 @@ def read(folder: Path) -> Attempt:
         ValueError: the folder holds no case.
         OSError: a file of it is missing or cannot be read.
     """
-    text = (folder / "case.json").read_text()
     try:
+        with naming(folder / "case.json"):
+            text = (folder / "case.json").read_text()
         case = json.loads(text)
         spec, target = Spec.from_dict(case["spec"]), str(case["target"])
         stage, reason = case["failed_stage"], str(case["reason"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{folder / 'case.json'} describes no case: {error}") from error
     arguments = load_npz(folder / "inputs.npz")
     if isinstance(spec, KernelSpec):

@@ -137,9 +137,10 @@ def _show_shapes(settings: Settings, plot: Path | None, as_json: bool) -> None:
     from qsmla.tools.bench import run
 
     if plot is not None:
-        from qsmla.tools.bench_plot import check_plot, plot_report
+        from qsmla.tools.bench_plot import plot_report
+        from qsmla.tools.picture import check_picture
 
-        check_plot(plot)
+        check_picture(plot)
     with _saying() as say:
         report = run(settings, say)
     if plot is not None:

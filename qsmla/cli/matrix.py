@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qsmla.cli.options import spec_of
+from qsmla.compiler.files import naming
 from qsmla.compiler.targets import parse_targets
 from qsmla.ir.spec import SPECS, KernelSpec, Spec, choices_text
 
@@ -39,8 +40,9 @@ def read_matrix(path: Path, fields: dict[str, Any], target: str) -> Matrix:
         OSError: the file cannot be read.
     """
     try:
-        table = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        with naming(path):
+            table = tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
     given = {"target": target} | fields | table
     operators = _as_list(path, "operator", given.get("operator", KernelSpec.operator))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
+import reprlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -16,10 +18,12 @@ from rich.table import Table
 
 from qsmla.cli.options import JsonOption
 from qsmla.cli.report import CommandError, print_json
+from qsmla.compiler.files import naming
 from qsmla.runtime.metadata import plan_mla, quant_sparse_flash_mla_metadata
 from qsmla.runtime.npz import load_npz
 from qsmla.runtime.partition import Cursor, Partition, Pieces
 from qsmla.runtime.row_keys import MlaAttributes, MlaLengths, row_blocks
+from qsmla.tools.picture import check_picture
 
 _HELP: Final = {
     "num_heads_q": "Query heads, 1..128.",
@@ -55,6 +59,8 @@ _DEFAULTS: Final = {
     for name, parameter in inspect.signature(quant_sparse_flash_mla_metadata).parameters.items()
     if name in _HELP
 }
+# Python reads more as a number: other scripts' digits, and underscores between them.
+_WHOLE_NUMBER: Final = re.compile(r" *[-+]?[0-9]{1,20} *")
 _LENGTHS: Final = [name for name in _HELP if name.startswith(("cu_", "seqused_", "cmp_residual"))]
 
 
@@ -121,6 +127,8 @@ def metadata(
 
     Lengths and attributes have the names of qsmla.quant_sparse_flash_mla_metadata.
     """
+    if plot is not None:
+        check_picture(plot)
     arguments = _read(source) | {name: _parsed(name, value) for name, value in given.items()}
     if "num_heads_q" not in arguments:
         raise CommandError("num_heads_q is missing; give --num-heads-q or a file that holds it")
@@ -149,14 +157,23 @@ def _read(source: Path | None) -> dict[str, Any]:
         arguments = load_npz(source)
     else:
         try:
-            arguments = json.loads(source.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise CommandError(f"{source} is neither an .npz file nor readable JSON: {error}") from error
+            with naming(source):
+                arguments = json.loads(source.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            raise CommandError(f"{source} is neither an .npz file nor readable JSON: {reason}") from error
         if not isinstance(arguments, dict):
             raise CommandError(f"{source} holds a JSON {type(arguments).__name__}; allowed: an object")
     for name in arguments:
         if name not in _HELP:
             raise CommandError(f"{source} holds {name!r}, no argument; allowed: {', '.join(_HELP)}")
+    for name in _LENGTHS:
+        value = arguments.get(name)
+        if not (value is None or isinstance(value, list | np.ndarray)):
+            kind = "an array" if source.suffix == ".npz" else "a list"
+            raise CommandError(
+                f"{source} holds {reprlib.repr(value)} as {name}; allowed: {kind} of whole numbers"
+            )
     return arguments
 
 
@@ -164,10 +181,10 @@ def _parsed(name: str, value: Any) -> Any:
     """An option's value as the planner takes it."""
     if name not in _LENGTHS:
         return value
-    try:
-        return [int(word) for word in value.split(",") if word.strip()]
-    except ValueError:
-        raise CommandError(f"{name} is {value!r}; allowed: whole numbers joined by commas") from None
+    words = value.split(",")
+    if not all(_WHOLE_NUMBER.fullmatch(word) for word in words):
+        raise CommandError(f"{name} is {reprlib.repr(value)}; allowed: whole numbers joined by commas")
+    return list(map(int, words))
 
 
 def _as_json(partition: Partition, pieces: Pieces) -> dict[str, Any]:

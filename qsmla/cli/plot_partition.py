@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from qsmla.cli.report import CommandError
-from qsmla.compiler.files import staged
-from qsmla.runtime.partition import Partition, Pieces
+from qsmla.runtime.partition import Partition, Pieces, counted
+from qsmla.tools.picture import save_picture
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 MOST_BARS: Final = 5000
@@ -61,13 +61,10 @@ def plot_partition(
     space. The dashed line is the mean load.
 
     Raises:
-        CommandError: matplotlib is not installed.
-        OSError, ValueError: `path` cannot be written, or its suffix names no kind of picture.
+        OSError, ValueError: `path` cannot be written, as it is or as its suffix says.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise CommandError("a plot needs matplotlib: pip install 'qsmla[plot]'") from error
+    from matplotlib.figure import Figure
+
     width = float(np.clip(3 + 0.115 * partition.num_cores, 8, 18))
     figure = Figure(figsize=(width, _HEIGHT_INCHES), dpi=130, layout="constrained")
     axes = figure.add_subplot()
@@ -87,22 +84,22 @@ def plot_partition(
     axes.locator_params(axis="y", integer=True)
     axes.spines[["top", "right"]].set_visible(False)
     title = (
-        f"{partition.rows} rows in {partition.batch_size} batches over {partition.num_cores} cores: "
+        f"{counted(partition.rows, 'row')} in {counted(partition.batch_size, 'batch')} over "
+        f"{counted(partition.num_cores, 'core')}: "
         f"largest load {partition.largest_load}, mean {partition.mean_load:.2f}, "
         f"balance {partition.balance:.4f}"
     )
     figure.suptitle(title, fontsize=10)
-    _draw_legend(axes, len(partition.combines), merged=len(bars.core) < int(np.count_nonzero(pieces.blocks)))
-    with staged(path) as file:
-        figure.savefig(file, format=path.suffix[1:] or "png")
+    _draw_legend(axes, bars, merged=len(bars.core) < int(np.count_nonzero(pieces.blocks)))
+    save_picture(figure, path)
 
 
 def _draw_bars(axes: Axes, bars: Bars) -> None:
     from matplotlib.collections import PolyCollection
 
     begins = np.append(True, bars.row[1:] != bars.row[:-1])[: len(bars.row)]
-    nth_split = np.cumsum(begins & bars.split)
-    nth_whole = np.cumsum(begins & ~bars.split)
+    nth_split = np.cumsum(begins & bars.split) - 1
+    nth_whole = np.cumsum(begins & ~bars.split) - 1
     colours = np.where(
         bars.split,
         np.array(_COLOURS)[nth_split % len(_COLOURS)],
@@ -152,18 +149,21 @@ def _draw_names(
             )
 
 
-def _draw_legend(axes: Axes, split_rows: int, merged: bool) -> None:
+def _draw_legend(axes: Axes, bars: Bars, merged: bool) -> None:
+    """What the picture's bars are, each by the colour of the first one of its kind."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    own = "rows on one core, many to a bar" if merged else "row on one core"
-    shared = f"{split_rows} split rows (batch:row), each of one colour on all its cores"
-    shared += ", too thin to be seen" * merged
-    handles = [
-        Patch(facecolor=_GREYS[0], label=own),
-        Patch(facecolor=_COLOURS[0], label=shared),
-        Line2D([], [], color="black", linestyle="--", linewidth=1.2, label="ideal: mean load"),
-    ]
+    handles: list[Artist] = []
+    if not bars.split.all():
+        own = "rows on one core, many to a bar" if merged else "row on one core"
+        handles.append(Patch(facecolor=_GREYS[0], label=own))
+    split_rows = len(np.unique(bars.row[bars.split]))
+    if split_rows:
+        colour = "each of one colour on all its cores" if split_rows > 1 else "of one colour on all its cores"
+        shared = f"{counted(split_rows, 'split row')} (batch:row), {colour}"
+        handles.append(Patch(facecolor=_COLOURS[0], label=shared + ", too thin to be seen" * merged))
+    handles.append(Line2D([], [], color="black", linestyle="--", linewidth=1.2, label="ideal: mean load"))
     axes.legend(
         handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=9
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import typer
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
+from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from qsmla.cli import plot_partition
@@ -190,17 +192,51 @@ def test_plot_draws_whole_and_split_rows(num_cores: int, width: int, tmp_path: P
     run(source, "--num-cores", str(num_cores), "--plot", path)
     assert imread(path).shape[:2] == (6 * 130, pytest.approx(width * 130, abs=40))
     drawn = colours_of(path)
-    assert {colour("#c4c4c4"), colour("#dcdcdc"), colour("#e69f00"), colour("black")} <= drawn
+    assert {colour("#c4c4c4"), colour("#dcdcdc"), colour("#56b4e9"), colour("black")} <= drawn
 
 
-def test_plot_of_whole_rows_has_no_split_colours(tmp_path: Path) -> None:
-    path = tmp_path / "loads.png"
-    lengths = ["--batch-size", "8", "--max-seqlen-q", "1", "--max-seqlen-ori-kv", "600"]
-    run("--num-heads-q", "1", *lengths, "--num-cores", "4", "--plot", path)
-    drawn = colours_of(path)
-    assert colour("#dcdcdc") in drawn
-    # The legend shows one colour of split rows, the bars none.
-    assert colour("#e69f00") not in drawn
+def areas_of(pixels: NDArray[Any], names: dict[str, str]) -> str:
+    """The letters of those colours that fill an area; a few pixels of text may have any grey."""
+    return "".join(
+        letter for letter, name in names.items() if (pixels == colour(name)).all(axis=-1).sum() > 150
+    )
+
+
+@pytest.mark.parametrize(
+    ("lengths", "num_cores", "entries", "colours"),
+    [
+        # One row of each kind; one row that is split; rows that are not; two that are; none with keys.
+        ("300,2560", 2, ["row on one core", "1 split row (batch:row), of one colour on all its cores"], "wb"),
+        ("2560", 2, ["1 split row (batch:row), of one colour on all its cores"], "b"),
+        ("600,600,600,600", 4, ["row on one core"], "w"),
+        ("2560,2560", 3, ["2 split rows (batch:row), each of one colour on all its cores"], "bo"),
+        ("0,0", 3, [], ""),
+    ],
+)
+def test_the_legend_speaks_of_what_is_drawn(
+    lengths: str, num_cores: int, entries: list[str], colours: str, tmp_path: Path
+) -> None:
+    """Swatches have colours of the picture, and what there is not has no entry."""
+    ones = ",".join("1" for _ in lengths.split(","))
+    words = ["--seqused-q", ones, "--seqused-ori-kv", lengths, "--num-cores", str(num_cores)]
+    run("--num-heads-q", "1", *words, "--plot", tmp_path / "loads.svg")
+    texts = re.findall(r"<!-- (.*) -->", (tmp_path / "loads.svg").read_text())
+    legend = [text for text in texts if "row on one core" in text or "split row" in text]
+    assert legend == entries
+    assert "ideal: mean load" in texts
+    run("--num-heads-q", "1", *words, "--plot", tmp_path / "loads.png")
+    pixels = (imread(tmp_path / "loads.png")[..., :3] * 255).round().astype(int)
+    names = {"w": "#c4c4c4", "b": "#56b4e9", "o": "#e69f00"}
+    # The legend lies above the bars; its swatches have the colours of the first bar of each kind.
+    assert areas_of(pixels[75:], names) == colours
+    assert areas_of(pixels[:75], names) == colours.replace("o", "")
+
+
+def test_one_of_a_thing_is_in_the_singular() -> None:
+    lengths = ["--seqused-q", "1", "--seqused-ori-kv", "200"]
+    last = run("--num-heads-q", "1", *lengths, "--num-cores", "1").splitlines()[-1]
+    assert last.startswith("Partition of 1 row in 1 batch over 1 core: ")
+    assert last.endswith("0 split rows in 0 slots")
 
 
 def test_a_plot_goes_where_it_is_told(tmp_path: Path) -> None:

@@ -305,36 +305,6 @@ def plan_rows(
     )
 
 
-def check_cut(
-    partition: Partition,
-    blocks: NDArray[np.integer[Any]],
-    rows_per_batch: NDArray[np.integer[Any]],
-    first_rows: NDArray[np.integer[Any]] | None = None,
-) -> None:
-    """Refuse a partition that is not the one `plan_rows` makes of these rows, where each is done, and once.
-
-    Args:
-        partition: as it was handed in, its fingerprint known to be right.
-        blocks, rows_per_batch, first_rows: as in `plan_rows`.
-
-    Raises:
-        ValueError: it differs.
-    """
-    expected = plan_rows(
-        blocks,
-        rows_per_batch,
-        partition.num_cores,
-        partition.fingerprint,
-        first_rows=first_rows,
-        key_block=partition.key_block,
-        row_overhead=partition.row_overhead,
-    )
-    if partition != expected:
-        raise ValueError(
-            "metadata is damaged: its cursors, slots or loads are not those of a plan for this call"
-        )
-
-
 def _check_rows(
     blocks: NDArray[np.integer[Any]],
     rows_per_batch: NDArray[np.integer[Any]],

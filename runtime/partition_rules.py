@@ -28,7 +28,7 @@ _ALLOWED: Final = {
 def flaw(partition: Partition) -> str | None:
     """What in a partition contradicts the rest of it, if anything: then no rows of key blocks have that plan.
 
-    Whether the rows are those of a call, and the cuts the best ones, is for `check_cut` to say.
+    Whether the rows are those of a call, and the cuts the best ones, is for `given_plan` to say.
     """
     return (
         _flaw_of_numbers(partition)

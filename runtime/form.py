@@ -31,25 +31,18 @@ class Form:
     """output_shape without its last dimension."""
 
 
-def resolve_form(
-    query_dtype: np.dtype[Any],
-    key_dtype: np.dtype[Any],
-    query_shape: Shape,
-    key_shape: Shape,
-    indices_shape: Shape,
-    *attributes: Any,
-) -> Form:
-    """The form of a call of `kv_quant_sparse_flash_attention`; attributes in the order of `resolve_spec`.
+def resolve_form(*arguments: Any) -> Form:
+    """The form of a call of `kv_quant_sparse_flash_attention`; the arguments are those of `_form`.
 
     Raises:
         TypeError: a dtype or the kind of an attribute is wrong; the text names it.
         ValueError: a shape or the value of an attribute is not allowed; the text names it.
     """
     try:
-        return _form_once(query_dtype, key_dtype, query_shape, key_shape, indices_shape, *attributes)
+        return _form_once(*arguments)
     except TypeError:
         # Either a wrong kind, or one that cannot be hashed; without the cache both name the argument.
-        return _form(query_dtype, key_dtype, query_shape, key_shape, indices_shape, *attributes)
+        return _form(*arguments)
 
 
 def _form(
@@ -60,6 +53,7 @@ def _form(
     indices_shape: Shape,
     *attributes: Any,
 ) -> Form:
+    """`attributes` in the order of `resolve_spec`, behind the number of selected blocks."""
     if len(query_shape) not in (3, 4):
         refuse("query's shape", query_shape, "[B, S1, N, 576] in BSND, [T, N, 576] in TND")
     selected = indices_shape[-1] if indices_shape else 0

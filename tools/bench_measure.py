@@ -14,8 +14,11 @@ import numpy.typing as npt
 LARGEST_ERROR: Final = 0.01
 """Allowed |difference| / |reference| (Frobenius norms): all contenders multiply bfloat16 numbers."""
 PAUSE_S: Final = 0.005
-"""Before each timed call: threads of an OpenMP runtime spin on for some milliseconds behind their own call,
-on the cores that the next contender needs."""
+"""Before a contender's turn: threads of an OpenMP runtime spin on for some milliseconds behind their own
+call, on the cores that the next contender needs."""
+WARM_UP_BELOW_S: Final = 0.1
+"""A turn begins with an untimed call where calls are shorter than this: else it would pay for the threads,
+code and scratch memory that whoever had the turn before left. Longer calls hardly feel how they begin."""
 
 BUDGET_S: Final = 3.0
 """For the timed calls of one contender on one shape."""
@@ -134,7 +137,7 @@ def interleave(
     pause: float = PAUSE_S,
     budget: float = BUDGET_S,
 ) -> dict[str, Spread]:
-    """Time the calls in turn, round after round; a first round warms up.
+    """Time the calls in turn, round after round; a first round warms up, and so does a call of each turn.
 
     Each call gets another number, and so another index set, so that none finds in the cache what the one
     before it read; and each round begins with another call.
@@ -142,11 +145,12 @@ def interleave(
     Args:
         calls: from a number to anything.
         rounds: timed calls of each, at least 2.
-        pause: seconds to sleep before each call.
+        pause: seconds to sleep before each turn.
         budget: seconds for all calls of one kind; slow ones get fewer rounds, but no fewer than 2.
     """
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     wanted = dict.fromkeys(calls, rounds)
+    first: dict[str, float] = {}
     names = list(calls)
     number = 0
     for index in range(rounds + 1):
@@ -154,12 +158,16 @@ def interleave(
         for name in names[start:] + names[:start]:
             if len(seconds[name]) >= wanted[name]:
                 continue
-            number += 1
             time.sleep(pause)
+            if first.get(name, WARM_UP_BELOW_S) < WARM_UP_BELOW_S:
+                number += 1
+                calls[name](number)
+            number += 1
             begin = time.perf_counter()
             calls[name](number)
             taken = time.perf_counter() - begin
             if index == 0:
+                first[name] = taken
                 wanted[name] = min(rounds, max(2, int(budget / taken)))
             if index or 3 * taken > budget:
                 seconds[name].append(taken)

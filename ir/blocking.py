@@ -9,8 +9,6 @@ from qsmla.ir.schedule import KEY_BLOCK, Schedule
 
 _FEW_HEADS = 8
 """Below this many heads, heads as lanes would leave lanes empty."""
-_MANY_HEADS = 32
-"""Above this many heads, all keys of a block are done in one pass."""
 _PASS_KEYS = 64
 """About as many keys are done in a pass: 150 KB of float32."""
 
@@ -87,8 +85,8 @@ def blocking(schedule: Schedule, heads: int) -> Blocking:
 
 
 def _pass_keys(heads: int, group: int, key_step: int) -> int:
-    """Few keys stay in the L2 cache; with many heads, queries and sums that are fetched again cost more."""
-    if heads > _MANY_HEADS or heads % group:
+    """Few enough to stay in the L2 cache; all of a block where groups overlap."""
+    if heads % group:
         # A head that two groups do would have its sums of earlier passes counted twice.
         return KEY_BLOCK
     return math.ceil(_PASS_KEYS / key_step) * key_step

@@ -115,14 +115,15 @@ stream.executable private @attend_avx2 {
       }
       // A row without keys gets one pass, which makes it zeros.
       %passes_end = arith.maxui %last, %c1 : index
-      %pass = arith.constant 256 : index
+      %pass = arith.constant 66 : index
 
-      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x592xf32>
+      %keys = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<66x592xf32>
       %ahead = arith.constant 8 : index
       %last_slot = arith.constant 255 : index
-      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<258x16xf32>
+      %scores = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<66x16xf32>
       %query_rows = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<16x592xf32>
       %packed = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<8x576x16xf32>
+      %factors = "memref.alloca"() <{alignment = 64 : i64, operandSegmentSizes = array<i32: 0, 0>}> : () -> memref<16xf32>
       %group = arith.constant 16 : index
       %groups = arith.constant 8 : index
       // Where the groups do not come out even, the last one does some heads of the one before again.
@@ -224,6 +225,7 @@ stream.executable private @attend_avx2 {
         %keys_here = arith.minui %left, %pass : index
         %key_steps = arith.ceildivui %keys_here, %key_step : index
         %key_end = arith.muli %key_steps, %key_step : index
+        %is_first = arith.cmpi eq, %pass_start, %c0 : index
 
       scf.for %some_keys = %c0 to %key_end step %key_step {
         // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
@@ -306,7 +308,7 @@ stream.executable private @attend_avx2 {
           %scaled0_rounded_short = arith.truncf %scaled0 : vector<8xf32> to vector<8xf16>
           %scaled0_rounded = arith.extf %scaled0_rounded_short : vector<8xf16> to vector<8xf32>
 
-          vector.store %scaled0_rounded, %keys[%k, %d0] : memref<258x592xf32>, vector<8xf32>
+          vector.store %scaled0_rounded, %keys[%k, %d0] : memref<66x592xf32>, vector<8xf32>
 
               %scaled1 = arith.mulf %decoded1, %tile_scale_lanes : vector<8xf32>
               %offset1 = arith.constant 8 : index
@@ -314,7 +316,7 @@ stream.executable private @attend_avx2 {
           %scaled1_rounded_short = arith.truncf %scaled1 : vector<8xf32> to vector<8xf16>
           %scaled1_rounded = arith.extf %scaled1_rounded_short : vector<8xf16> to vector<8xf32>
 
-          vector.store %scaled1_rounded, %keys[%k, %d1] : memref<258x592xf32>, vector<8xf32>
+          vector.store %scaled1_rounded, %keys[%k, %d1] : memref<66x592xf32>, vector<8xf32>
 
               %scaled2 = arith.mulf %decoded2, %tile_scale_lanes : vector<8xf32>
               %offset2 = arith.constant 16 : index
@@ -322,7 +324,7 @@ stream.executable private @attend_avx2 {
           %scaled2_rounded_short = arith.truncf %scaled2 : vector<8xf32> to vector<8xf16>
           %scaled2_rounded = arith.extf %scaled2_rounded_short : vector<8xf16> to vector<8xf32>
 
-          vector.store %scaled2_rounded, %keys[%k, %d2] : memref<258x592xf32>, vector<8xf32>
+          vector.store %scaled2_rounded, %keys[%k, %d2] : memref<66x592xf32>, vector<8xf32>
 
               %scaled3 = arith.mulf %decoded3, %tile_scale_lanes : vector<8xf32>
               %offset3 = arith.constant 24 : index
@@ -330,7 +332,7 @@ stream.executable private @attend_avx2 {
           %scaled3_rounded_short = arith.truncf %scaled3 : vector<8xf32> to vector<8xf16>
           %scaled3_rounded = arith.extf %scaled3_rounded_short : vector<8xf16> to vector<8xf32>
 
-          vector.store %scaled3_rounded, %keys[%k, %d3] : memref<258x592xf32>, vector<8xf32>
+          vector.store %scaled3_rounded, %keys[%k, %d3] : memref<66x592xf32>, vector<8xf32>
 
             }
           }
@@ -340,12 +342,12 @@ stream.executable private @attend_avx2 {
             %stored = vector.load %cache_short[%row, %rope_column] : memref<?x328xf16>, vector<8xf16>
           %stored_f32 = arith.extf %stored : vector<8xf16> to vector<8xf32>
 
-          vector.store %stored_f32, %keys[%k, %d] : memref<258x592xf32>, vector<8xf32>
+          vector.store %stored_f32, %keys[%k, %d] : memref<66x592xf32>, vector<8xf32>
 
           }
           } else {
             scf.for %column = %c0 to %columns step %lanes {
-              vector.store %no_elements, %keys[%k, %column] : memref<258x592xf32>, vector<8xf32>
+              vector.store %no_elements, %keys[%k, %column] : memref<66x592xf32>, vector<8xf32>
             }
           }
         }
@@ -375,37 +377,37 @@ stream.executable private @attend_avx2 {
               %q0 = vector.load %packed[%g, %d, %lanes0] : memref<8x576x16xf32>, vector<8xf32>
               %lanes1 = arith.constant 8 : index
               %q1 = vector.load %packed[%g, %d, %lanes1] : memref<8x576x16xf32>, vector<8xf32>
-              %key0 = memref.load %keys[%k0, %d] : memref<258x592xf32>
+              %key0 = memref.load %keys[%k0, %d] : memref<66x592xf32>
               %key_lanes0 = vector.broadcast %key0 : f32 to vector<8xf32>
             %next0 = math.fma %q0, %key_lanes0, %sum0 : vector<8xf32>
 
             %next1 = math.fma %q1, %key_lanes0, %sum1 : vector<8xf32>
 
-              %key1 = memref.load %keys[%k1, %d] : memref<258x592xf32>
+              %key1 = memref.load %keys[%k1, %d] : memref<66x592xf32>
               %key_lanes1 = vector.broadcast %key1 : f32 to vector<8xf32>
             %next2 = math.fma %q0, %key_lanes1, %sum2 : vector<8xf32>
 
             %next3 = math.fma %q1, %key_lanes1, %sum3 : vector<8xf32>
 
-              %key2 = memref.load %keys[%k2, %d] : memref<258x592xf32>
+              %key2 = memref.load %keys[%k2, %d] : memref<66x592xf32>
               %key_lanes2 = vector.broadcast %key2 : f32 to vector<8xf32>
             %next4 = math.fma %q0, %key_lanes2, %sum4 : vector<8xf32>
 
             %next5 = math.fma %q1, %key_lanes2, %sum5 : vector<8xf32>
 
-              %key3 = memref.load %keys[%k3, %d] : memref<258x592xf32>
+              %key3 = memref.load %keys[%k3, %d] : memref<66x592xf32>
               %key_lanes3 = vector.broadcast %key3 : f32 to vector<8xf32>
             %next6 = math.fma %q0, %key_lanes3, %sum6 : vector<8xf32>
 
             %next7 = math.fma %q1, %key_lanes3, %sum7 : vector<8xf32>
 
-              %key4 = memref.load %keys[%k4, %d] : memref<258x592xf32>
+              %key4 = memref.load %keys[%k4, %d] : memref<66x592xf32>
               %key_lanes4 = vector.broadcast %key4 : f32 to vector<8xf32>
             %next8 = math.fma %q0, %key_lanes4, %sum8 : vector<8xf32>
 
             %next9 = math.fma %q1, %key_lanes4, %sum9 : vector<8xf32>
 
-              %key5 = memref.load %keys[%k5, %d] : memref<258x592xf32>
+              %key5 = memref.load %keys[%k5, %d] : memref<66x592xf32>
               %key_lanes5 = vector.broadcast %key5 : f32 to vector<8xf32>
             %next10 = math.fma %q0, %key_lanes5, %sum10 : vector<8xf32>
 
@@ -422,11 +424,11 @@ stream.executable private @attend_avx2 {
             %scaled0_0 = arith.mulf %dots#0, %score_factor_lanes : vector<8xf32>
             %score0_0 = arith.select %attended0, %scaled0_0, %minus_infinities : vector<8xf32>
             %score_lanes0_0 = arith.constant 0 : index
-            vector.store %score0_0, %scores[%k0, %score_lanes0_0] : memref<258x16xf32>, vector<8xf32>
+            vector.store %score0_0, %scores[%k0, %score_lanes0_0] : memref<66x16xf32>, vector<8xf32>
             %scaled0_1 = arith.mulf %dots#1, %score_factor_lanes : vector<8xf32>
             %score0_1 = arith.select %attended0, %scaled0_1, %minus_infinities : vector<8xf32>
             %score_lanes0_1 = arith.constant 8 : index
-            vector.store %score0_1, %scores[%k0, %score_lanes0_1] : memref<258x16xf32>, vector<8xf32>
+            vector.store %score0_1, %scores[%k0, %score_lanes0_1] : memref<66x16xf32>, vector<8xf32>
             %place_in_block1 = arith.addi %pass_start, %k1 : index
             %in_block1 = arith.cmpi ult, %place_in_block1, %key_block : index
             %slot_place1 = arith.select %in_block1, %place_in_block1, %c0 : index
@@ -436,11 +438,11 @@ stream.executable private @attend_avx2 {
             %scaled1_0 = arith.mulf %dots#2, %score_factor_lanes : vector<8xf32>
             %score1_0 = arith.select %attended1, %scaled1_0, %minus_infinities : vector<8xf32>
             %score_lanes1_0 = arith.constant 0 : index
-            vector.store %score1_0, %scores[%k1, %score_lanes1_0] : memref<258x16xf32>, vector<8xf32>
+            vector.store %score1_0, %scores[%k1, %score_lanes1_0] : memref<66x16xf32>, vector<8xf32>
             %scaled1_1 = arith.mulf %dots#3, %score_factor_lanes : vector<8xf32>
             %score1_1 = arith.select %attended1, %scaled1_1, %minus_infinities : vector<8xf32>
             %score_lanes1_1 = arith.constant 8 : index
-            vector.store %score1_1, %scores[%k1, %score_lanes1_1] : memref<258x16xf32>, vector<8xf32>
+            vector.store %score1_1, %scores[%k1, %score_lanes1_1] : memref<66x16xf32>, vector<8xf32>
             %place_in_block2 = arith.addi %pass_start, %k2 : index
             %in_block2 = arith.cmpi ult, %place_in_block2, %key_block : index
             %slot_place2 = arith.select %in_block2, %place_in_block2, %c0 : index
@@ -450,11 +452,11 @@ stream.executable private @attend_avx2 {
             %scaled2_0 = arith.mulf %dots#4, %score_factor_lanes : vector<8xf32>
             %score2_0 = arith.select %attended2, %scaled2_0, %minus_infinities : vector<8xf32>
             %score_lanes2_0 = arith.constant 0 : index
-            vector.store %score2_0, %scores[%k2, %score_lanes2_0] : memref<258x16xf32>, vector<8xf32>
+            vector.store %score2_0, %scores[%k2, %score_lanes2_0] : memref<66x16xf32>, vector<8xf32>
             %scaled2_1 = arith.mulf %dots#5, %score_factor_lanes : vector<8xf32>
             %score2_1 = arith.select %attended2, %scaled2_1, %minus_infinities : vector<8xf32>
             %score_lanes2_1 = arith.constant 8 : index
-            vector.store %score2_1, %scores[%k2, %score_lanes2_1] : memref<258x16xf32>, vector<8xf32>
+            vector.store %score2_1, %scores[%k2, %score_lanes2_1] : memref<66x16xf32>, vector<8xf32>
             %place_in_block3 = arith.addi %pass_start, %k3 : index
             %in_block3 = arith.cmpi ult, %place_in_block3, %key_block : index
             %slot_place3 = arith.select %in_block3, %place_in_block3, %c0 : index
@@ -464,11 +466,11 @@ stream.executable private @attend_avx2 {
             %scaled3_0 = arith.mulf %dots#6, %score_factor_lanes : vector<8xf32>
             %score3_0 = arith.select %attended3, %scaled3_0, %minus_infinities : vector<8xf32>
             %score_lanes3_0 = arith.constant 0 : index
-            vector.store %score3_0, %scores[%k3, %score_lanes3_0] : memref<258x16xf32>, vector<8xf32>
+            vector.store %score3_0, %scores[%k3, %score_lanes3_0] : memref<66x16xf32>, vector<8xf32>
             %scaled3_1 = arith.mulf %dots#7, %score_factor_lanes : vector<8xf32>
             %score3_1 = arith.select %attended3, %scaled3_1, %minus_infinities : vector<8xf32>
             %score_lanes3_1 = arith.constant 8 : index
-            vector.store %score3_1, %scores[%k3, %score_lanes3_1] : memref<258x16xf32>, vector<8xf32>
+            vector.store %score3_1, %scores[%k3, %score_lanes3_1] : memref<66x16xf32>, vector<8xf32>
             %place_in_block4 = arith.addi %pass_start, %k4 : index
             %in_block4 = arith.cmpi ult, %place_in_block4, %key_block : index
             %slot_place4 = arith.select %in_block4, %place_in_block4, %c0 : index
@@ -478,11 +480,11 @@ stream.executable private @attend_avx2 {
             %scaled4_0 = arith.mulf %dots#8, %score_factor_lanes : vector<8xf32>
             %score4_0 = arith.select %attended4, %scaled4_0, %minus_infinities : vector<8xf32>
             %score_lanes4_0 = arith.constant 0 : index
-            vector.store %score4_0, %scores[%k4, %score_lanes4_0] : memref<258x16xf32>, vector<8xf32>
+            vector.store %score4_0, %scores[%k4, %score_lanes4_0] : memref<66x16xf32>, vector<8xf32>
             %scaled4_1 = arith.mulf %dots#9, %score_factor_lanes : vector<8xf32>
             %score4_1 = arith.select %attended4, %scaled4_1, %minus_infinities : vector<8xf32>
             %score_lanes4_1 = arith.constant 8 : index
-            vector.store %score4_1, %scores[%k4, %score_lanes4_1] : memref<258x16xf32>, vector<8xf32>
+            vector.store %score4_1, %scores[%k4, %score_lanes4_1] : memref<66x16xf32>, vector<8xf32>
             %place_in_block5 = arith.addi %pass_start, %k5 : index
             %in_block5 = arith.cmpi ult, %place_in_block5, %key_block : index
             %slot_place5 = arith.select %in_block5, %place_in_block5, %c0 : index
@@ -492,27 +494,54 @@ stream.executable private @attend_avx2 {
             %scaled5_0 = arith.mulf %dots#10, %score_factor_lanes : vector<8xf32>
             %score5_0 = arith.select %attended5, %scaled5_0, %minus_infinities : vector<8xf32>
             %score_lanes5_0 = arith.constant 0 : index
-            vector.store %score5_0, %scores[%k5, %score_lanes5_0] : memref<258x16xf32>, vector<8xf32>
+            vector.store %score5_0, %scores[%k5, %score_lanes5_0] : memref<66x16xf32>, vector<8xf32>
             %scaled5_1 = arith.mulf %dots#11, %score_factor_lanes : vector<8xf32>
             %score5_1 = arith.select %attended5, %scaled5_1, %minus_infinities : vector<8xf32>
             %score_lanes5_1 = arith.constant 8 : index
-            vector.store %score5_1, %scores[%k5, %score_lanes5_1] : memref<258x16xf32>, vector<8xf32>
+            vector.store %score5_1, %scores[%k5, %score_lanes5_1] : memref<66x16xf32>, vector<8xf32>
           }
 
           // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
           scf.for %v = %c0 to %group step %lanes {
             %head = arith.addi %first_head, %v : index
-            %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %minus_infinities) -> (vector<8xf32>) {
-              %score = vector.load %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
+            %old_maximum = vector.load %maxima[%item, %head] : memref<?x128xf32>, vector<8xf32>
+            %maximum = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far = %old_maximum) -> (vector<8xf32>) {
+              %score = vector.load %scores[%k, %v] : memref<66x16xf32>, vector<8xf32>
               %larger = arith.maximumf %so_far, %score : vector<8xf32>
               scf.yield %larger : vector<8xf32>
             }
           %reference_magnitude = math.absf %maximum : vector<8xf32>
           %reference_is_infinite = arith.cmpf oeq, %reference_magnitude, %infinities : vector<8xf32>
           %reference = arith.select %reference_is_infinite, %zeros, %maximum : vector<8xi1>, vector<8xf32>
-            %total = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far0 = %zeros) -> (vector<8xf32>) {
+            %old_below = arith.subf %old_maximum, %reference : vector<8xf32>
+          %factor_above = arith.maximumf %old_below, %least_power : vector<8xf32>
+          %factor_inside = arith.minimumf %factor_above, %largest_power : vector<8xf32>
+          %factor_shifted = arith.addf %factor_inside, %rounder : vector<8xf32>
+          %factor_whole = arith.subf %factor_shifted, %rounder : vector<8xf32>
+          %factor_rest = arith.subf %factor_inside, %factor_whole : vector<8xf32>
+          %factor_5 = math.fma %exp2_6, %factor_rest, %exp2_5 : vector<8xf32>
+          %factor_4 = math.fma %factor_5, %factor_rest, %exp2_4 : vector<8xf32>
+          %factor_3 = math.fma %factor_4, %factor_rest, %exp2_3 : vector<8xf32>
+          %factor_2 = math.fma %factor_3, %factor_rest, %exp2_2 : vector<8xf32>
+          %factor_1 = math.fma %factor_2, %factor_rest, %exp2_1 : vector<8xf32>
+          %factor_0 = math.fma %factor_1, %factor_rest, %exp2_0 : vector<8xf32>
+          %factor_whole_bits = vector.bitcast %factor_shifted : vector<8xf32> to vector<8xi32>
+          %factor_exponent = arith.shli %factor_whole_bits, %mantissa_bits : vector<8xi32>
+          %factor_bits = vector.bitcast %factor_0 : vector<8xf32> to vector<8xi32>
+          %factor_scaled_bits = arith.addi %factor_bits, %factor_exponent : vector<8xi32>
+          %factor_power = vector.bitcast %factor_scaled_bits : vector<8xi32> to vector<8xf32>
+          %factor_is_small = arith.cmpf olt, %old_below, %least_power : vector<8xf32>
+          %factor_or_zero = arith.select %factor_is_small, %zeros, %factor_power : vector<8xi1>, vector<8xf32>
+          %factor_is_large = arith.cmpf ogt, %old_below, %largest_power : vector<8xf32>
+          %factor_or_infinity = arith.select %factor_is_large, %infinities, %factor_or_zero : vector<8xi1>, vector<8xf32>
+          %factor_is_nan = arith.cmpf uno, %old_below, %old_below : vector<8xf32>
+          %factor = arith.select %factor_is_nan, %old_below, %factor_or_infinity : vector<8xi1>, vector<8xf32>
+            vector.store %factor, %factors[%v] : memref<16xf32>, vector<8xf32>
+            %total_before = vector.load %totals[%item, %head] : memref<?x128xf32>, vector<8xf32>
+            %old_total = arith.mulf %total_before, %factor : vector<8xf32>
+            %total = scf.for %k = %c0 to %key_end step %c1 iter_args(%so_far0 = %old_total) -> (vector<8xf32>) {
               %k0 = arith.addi %k, %c0 : index
-              %score0 = vector.load %scores[%k0, %v] : memref<258x16xf32>, vector<8xf32>
+              %score0 = vector.load %scores[%k0, %v] : memref<66x16xf32>, vector<8xf32>
               %below0 = arith.subf %score0, %reference : vector<8xf32>
           %weight0_above = arith.maximumf %below0, %least_power : vector<8xf32>
           %weight0_inside = arith.minimumf %weight0_above, %largest_power : vector<8xf32>
@@ -540,7 +569,7 @@ stream.executable private @attend_avx2 {
           %weight_rounded_short = arith.truncf %weight0 : vector<8xf32> to vector<8xf16>
           %weight_rounded = arith.extf %weight_rounded_short : vector<8xf16> to vector<8xf32>
 
-              vector.store %weight_rounded, %scores[%k, %v] : memref<258x16xf32>, vector<8xf32>
+              vector.store %weight_rounded, %scores[%k, %v] : memref<66x16xf32>, vector<8xf32>
               scf.yield %so_far1 : vector<8xf32>
             }
             vector.store %maximum, %maxima[%item, %head] : memref<?x128xf32>, vector<8xf32>
@@ -568,39 +597,39 @@ stream.executable private @attend_avx2 {
             %head5 = arith.addi %first_head, %h5 : index
             %sums0:12 = scf.for %k = %c0 to %terms step %c1
                 iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-              %value0 = vector.load %keys[%k, %d0] : memref<258x592xf32>, vector<8xf32>
-              %value1 = vector.load %keys[%k, %d1] : memref<258x592xf32>, vector<8xf32>
-              %weight0 = memref.load %scores[%k, %h0] : memref<258x16xf32>
+              %value0 = vector.load %keys[%k, %d0] : memref<66x592xf32>, vector<8xf32>
+              %value1 = vector.load %keys[%k, %d1] : memref<66x592xf32>, vector<8xf32>
+              %weight0 = memref.load %scores[%k, %h0] : memref<66x16xf32>
               %weight_lanes0 = vector.broadcast %weight0 : f32 to vector<8xf32>
             %next0 = math.fma %value0, %weight_lanes0, %sum0 : vector<8xf32>
 
             %next1 = math.fma %value1, %weight_lanes0, %sum1 : vector<8xf32>
 
-              %weight1 = memref.load %scores[%k, %h1] : memref<258x16xf32>
+              %weight1 = memref.load %scores[%k, %h1] : memref<66x16xf32>
               %weight_lanes1 = vector.broadcast %weight1 : f32 to vector<8xf32>
             %next2 = math.fma %value0, %weight_lanes1, %sum2 : vector<8xf32>
 
             %next3 = math.fma %value1, %weight_lanes1, %sum3 : vector<8xf32>
 
-              %weight2 = memref.load %scores[%k, %h2] : memref<258x16xf32>
+              %weight2 = memref.load %scores[%k, %h2] : memref<66x16xf32>
               %weight_lanes2 = vector.broadcast %weight2 : f32 to vector<8xf32>
             %next4 = math.fma %value0, %weight_lanes2, %sum4 : vector<8xf32>
 
             %next5 = math.fma %value1, %weight_lanes2, %sum5 : vector<8xf32>
 
-              %weight3 = memref.load %scores[%k, %h3] : memref<258x16xf32>
+              %weight3 = memref.load %scores[%k, %h3] : memref<66x16xf32>
               %weight_lanes3 = vector.broadcast %weight3 : f32 to vector<8xf32>
             %next6 = math.fma %value0, %weight_lanes3, %sum6 : vector<8xf32>
 
             %next7 = math.fma %value1, %weight_lanes3, %sum7 : vector<8xf32>
 
-              %weight4 = memref.load %scores[%k, %h4] : memref<258x16xf32>
+              %weight4 = memref.load %scores[%k, %h4] : memref<66x16xf32>
               %weight_lanes4 = vector.broadcast %weight4 : f32 to vector<8xf32>
             %next8 = math.fma %value0, %weight_lanes4, %sum8 : vector<8xf32>
 
             %next9 = math.fma %value1, %weight_lanes4, %sum9 : vector<8xf32>
 
-              %weight5 = memref.load %scores[%k, %h5] : memref<258x16xf32>
+              %weight5 = memref.load %scores[%k, %h5] : memref<66x16xf32>
               %weight_lanes5 = vector.broadcast %weight5 : f32 to vector<8xf32>
             %next10 = math.fma %value0, %weight_lanes5, %sum10 : vector<8xf32>
 
@@ -608,18 +637,66 @@ stream.executable private @attend_avx2 {
 
               scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
             }
-            vector.store %sums0#0, %values[%item, %head0, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums0#1, %values[%item, %head0, %d1] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums0#2, %values[%item, %head1, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums0#3, %values[%item, %head1, %d1] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums0#4, %values[%item, %head2, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums0#5, %values[%item, %head2, %d1] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums0#6, %values[%item, %head3, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums0#7, %values[%item, %head3, %d1] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums0#8, %values[%item, %head4, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums0#9, %values[%item, %head4, %d1] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums0#10, %values[%item, %head5, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums0#11, %values[%item, %head5, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor0 = memref.load %factors[%h0] : memref<16xf32>
+              %factor_lanes0 = vector.broadcast %factor0 : f32 to vector<8xf32>
+            %so_far0_0_before = vector.load %values[%item, %head0, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far0_0_kept = arith.select %is_first, %zeros, %so_far0_0_before : vector<8xf32>
+            %so_far0_0 = math.fma %so_far0_0_kept, %factor_lanes0, %sums0#0 : vector<8xf32>
+            vector.store %so_far0_0, %values[%item, %head0, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far0_1_before = vector.load %values[%item, %head0, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far0_1_kept = arith.select %is_first, %zeros, %so_far0_1_before : vector<8xf32>
+            %so_far0_1 = math.fma %so_far0_1_kept, %factor_lanes0, %sums0#1 : vector<8xf32>
+            vector.store %so_far0_1, %values[%item, %head0, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor1 = memref.load %factors[%h1] : memref<16xf32>
+              %factor_lanes1 = vector.broadcast %factor1 : f32 to vector<8xf32>
+            %so_far1_0_before = vector.load %values[%item, %head1, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far1_0_kept = arith.select %is_first, %zeros, %so_far1_0_before : vector<8xf32>
+            %so_far1_0 = math.fma %so_far1_0_kept, %factor_lanes1, %sums0#2 : vector<8xf32>
+            vector.store %so_far1_0, %values[%item, %head1, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far1_1_before = vector.load %values[%item, %head1, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far1_1_kept = arith.select %is_first, %zeros, %so_far1_1_before : vector<8xf32>
+            %so_far1_1 = math.fma %so_far1_1_kept, %factor_lanes1, %sums0#3 : vector<8xf32>
+            vector.store %so_far1_1, %values[%item, %head1, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor2 = memref.load %factors[%h2] : memref<16xf32>
+              %factor_lanes2 = vector.broadcast %factor2 : f32 to vector<8xf32>
+            %so_far2_0_before = vector.load %values[%item, %head2, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far2_0_kept = arith.select %is_first, %zeros, %so_far2_0_before : vector<8xf32>
+            %so_far2_0 = math.fma %so_far2_0_kept, %factor_lanes2, %sums0#4 : vector<8xf32>
+            vector.store %so_far2_0, %values[%item, %head2, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far2_1_before = vector.load %values[%item, %head2, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far2_1_kept = arith.select %is_first, %zeros, %so_far2_1_before : vector<8xf32>
+            %so_far2_1 = math.fma %so_far2_1_kept, %factor_lanes2, %sums0#5 : vector<8xf32>
+            vector.store %so_far2_1, %values[%item, %head2, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor3 = memref.load %factors[%h3] : memref<16xf32>
+              %factor_lanes3 = vector.broadcast %factor3 : f32 to vector<8xf32>
+            %so_far3_0_before = vector.load %values[%item, %head3, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far3_0_kept = arith.select %is_first, %zeros, %so_far3_0_before : vector<8xf32>
+            %so_far3_0 = math.fma %so_far3_0_kept, %factor_lanes3, %sums0#6 : vector<8xf32>
+            vector.store %so_far3_0, %values[%item, %head3, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far3_1_before = vector.load %values[%item, %head3, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far3_1_kept = arith.select %is_first, %zeros, %so_far3_1_before : vector<8xf32>
+            %so_far3_1 = math.fma %so_far3_1_kept, %factor_lanes3, %sums0#7 : vector<8xf32>
+            vector.store %so_far3_1, %values[%item, %head3, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor4 = memref.load %factors[%h4] : memref<16xf32>
+              %factor_lanes4 = vector.broadcast %factor4 : f32 to vector<8xf32>
+            %so_far4_0_before = vector.load %values[%item, %head4, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far4_0_kept = arith.select %is_first, %zeros, %so_far4_0_before : vector<8xf32>
+            %so_far4_0 = math.fma %so_far4_0_kept, %factor_lanes4, %sums0#8 : vector<8xf32>
+            vector.store %so_far4_0, %values[%item, %head4, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far4_1_before = vector.load %values[%item, %head4, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far4_1_kept = arith.select %is_first, %zeros, %so_far4_1_before : vector<8xf32>
+            %so_far4_1 = math.fma %so_far4_1_kept, %factor_lanes4, %sums0#9 : vector<8xf32>
+            vector.store %so_far4_1, %values[%item, %head4, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor5 = memref.load %factors[%h5] : memref<16xf32>
+              %factor_lanes5 = vector.broadcast %factor5 : f32 to vector<8xf32>
+            %so_far5_0_before = vector.load %values[%item, %head5, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far5_0_kept = arith.select %is_first, %zeros, %so_far5_0_before : vector<8xf32>
+            %so_far5_0 = math.fma %so_far5_0_kept, %factor_lanes5, %sums0#10 : vector<8xf32>
+            vector.store %so_far5_0, %values[%item, %head5, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far5_1_before = vector.load %values[%item, %head5, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far5_1_kept = arith.select %is_first, %zeros, %so_far5_1_before : vector<8xf32>
+            %so_far5_1 = math.fma %so_far5_1_kept, %factor_lanes5, %sums0#11 : vector<8xf32>
+            vector.store %so_far5_1, %values[%item, %head5, %d1] : memref<?x128x512xf32>, vector<8xf32>
             %h6 = arith.constant 6 : index
             %head6 = arith.addi %first_head, %h6 : index
             %h7 = arith.constant 7 : index
@@ -634,39 +711,39 @@ stream.executable private @attend_avx2 {
             %head11 = arith.addi %first_head, %h11 : index
             %sums1:12 = scf.for %k = %c0 to %terms step %c1
                 iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-              %value0 = vector.load %keys[%k, %d0] : memref<258x592xf32>, vector<8xf32>
-              %value1 = vector.load %keys[%k, %d1] : memref<258x592xf32>, vector<8xf32>
-              %weight6 = memref.load %scores[%k, %h6] : memref<258x16xf32>
+              %value0 = vector.load %keys[%k, %d0] : memref<66x592xf32>, vector<8xf32>
+              %value1 = vector.load %keys[%k, %d1] : memref<66x592xf32>, vector<8xf32>
+              %weight6 = memref.load %scores[%k, %h6] : memref<66x16xf32>
               %weight_lanes6 = vector.broadcast %weight6 : f32 to vector<8xf32>
             %next0 = math.fma %value0, %weight_lanes6, %sum0 : vector<8xf32>
 
             %next1 = math.fma %value1, %weight_lanes6, %sum1 : vector<8xf32>
 
-              %weight7 = memref.load %scores[%k, %h7] : memref<258x16xf32>
+              %weight7 = memref.load %scores[%k, %h7] : memref<66x16xf32>
               %weight_lanes7 = vector.broadcast %weight7 : f32 to vector<8xf32>
             %next2 = math.fma %value0, %weight_lanes7, %sum2 : vector<8xf32>
 
             %next3 = math.fma %value1, %weight_lanes7, %sum3 : vector<8xf32>
 
-              %weight8 = memref.load %scores[%k, %h8] : memref<258x16xf32>
+              %weight8 = memref.load %scores[%k, %h8] : memref<66x16xf32>
               %weight_lanes8 = vector.broadcast %weight8 : f32 to vector<8xf32>
             %next4 = math.fma %value0, %weight_lanes8, %sum4 : vector<8xf32>
 
             %next5 = math.fma %value1, %weight_lanes8, %sum5 : vector<8xf32>
 
-              %weight9 = memref.load %scores[%k, %h9] : memref<258x16xf32>
+              %weight9 = memref.load %scores[%k, %h9] : memref<66x16xf32>
               %weight_lanes9 = vector.broadcast %weight9 : f32 to vector<8xf32>
             %next6 = math.fma %value0, %weight_lanes9, %sum6 : vector<8xf32>
 
             %next7 = math.fma %value1, %weight_lanes9, %sum7 : vector<8xf32>
 
-              %weight10 = memref.load %scores[%k, %h10] : memref<258x16xf32>
+              %weight10 = memref.load %scores[%k, %h10] : memref<66x16xf32>
               %weight_lanes10 = vector.broadcast %weight10 : f32 to vector<8xf32>
             %next8 = math.fma %value0, %weight_lanes10, %sum8 : vector<8xf32>
 
             %next9 = math.fma %value1, %weight_lanes10, %sum9 : vector<8xf32>
 
-              %weight11 = memref.load %scores[%k, %h11] : memref<258x16xf32>
+              %weight11 = memref.load %scores[%k, %h11] : memref<66x16xf32>
               %weight_lanes11 = vector.broadcast %weight11 : f32 to vector<8xf32>
             %next10 = math.fma %value0, %weight_lanes11, %sum10 : vector<8xf32>
 
@@ -674,18 +751,66 @@ stream.executable private @attend_avx2 {
 
               scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
             }
-            vector.store %sums1#0, %values[%item, %head6, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums1#1, %values[%item, %head6, %d1] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums1#2, %values[%item, %head7, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums1#3, %values[%item, %head7, %d1] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums1#4, %values[%item, %head8, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums1#5, %values[%item, %head8, %d1] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums1#6, %values[%item, %head9, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums1#7, %values[%item, %head9, %d1] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums1#8, %values[%item, %head10, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums1#9, %values[%item, %head10, %d1] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums1#10, %values[%item, %head11, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums1#11, %values[%item, %head11, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor6 = memref.load %factors[%h6] : memref<16xf32>
+              %factor_lanes6 = vector.broadcast %factor6 : f32 to vector<8xf32>
+            %so_far6_0_before = vector.load %values[%item, %head6, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far6_0_kept = arith.select %is_first, %zeros, %so_far6_0_before : vector<8xf32>
+            %so_far6_0 = math.fma %so_far6_0_kept, %factor_lanes6, %sums1#0 : vector<8xf32>
+            vector.store %so_far6_0, %values[%item, %head6, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far6_1_before = vector.load %values[%item, %head6, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far6_1_kept = arith.select %is_first, %zeros, %so_far6_1_before : vector<8xf32>
+            %so_far6_1 = math.fma %so_far6_1_kept, %factor_lanes6, %sums1#1 : vector<8xf32>
+            vector.store %so_far6_1, %values[%item, %head6, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor7 = memref.load %factors[%h7] : memref<16xf32>
+              %factor_lanes7 = vector.broadcast %factor7 : f32 to vector<8xf32>
+            %so_far7_0_before = vector.load %values[%item, %head7, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far7_0_kept = arith.select %is_first, %zeros, %so_far7_0_before : vector<8xf32>
+            %so_far7_0 = math.fma %so_far7_0_kept, %factor_lanes7, %sums1#2 : vector<8xf32>
+            vector.store %so_far7_0, %values[%item, %head7, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far7_1_before = vector.load %values[%item, %head7, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far7_1_kept = arith.select %is_first, %zeros, %so_far7_1_before : vector<8xf32>
+            %so_far7_1 = math.fma %so_far7_1_kept, %factor_lanes7, %sums1#3 : vector<8xf32>
+            vector.store %so_far7_1, %values[%item, %head7, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor8 = memref.load %factors[%h8] : memref<16xf32>
+              %factor_lanes8 = vector.broadcast %factor8 : f32 to vector<8xf32>
+            %so_far8_0_before = vector.load %values[%item, %head8, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far8_0_kept = arith.select %is_first, %zeros, %so_far8_0_before : vector<8xf32>
+            %so_far8_0 = math.fma %so_far8_0_kept, %factor_lanes8, %sums1#4 : vector<8xf32>
+            vector.store %so_far8_0, %values[%item, %head8, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far8_1_before = vector.load %values[%item, %head8, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far8_1_kept = arith.select %is_first, %zeros, %so_far8_1_before : vector<8xf32>
+            %so_far8_1 = math.fma %so_far8_1_kept, %factor_lanes8, %sums1#5 : vector<8xf32>
+            vector.store %so_far8_1, %values[%item, %head8, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor9 = memref.load %factors[%h9] : memref<16xf32>
+              %factor_lanes9 = vector.broadcast %factor9 : f32 to vector<8xf32>
+            %so_far9_0_before = vector.load %values[%item, %head9, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far9_0_kept = arith.select %is_first, %zeros, %so_far9_0_before : vector<8xf32>
+            %so_far9_0 = math.fma %so_far9_0_kept, %factor_lanes9, %sums1#6 : vector<8xf32>
+            vector.store %so_far9_0, %values[%item, %head9, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far9_1_before = vector.load %values[%item, %head9, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far9_1_kept = arith.select %is_first, %zeros, %so_far9_1_before : vector<8xf32>
+            %so_far9_1 = math.fma %so_far9_1_kept, %factor_lanes9, %sums1#7 : vector<8xf32>
+            vector.store %so_far9_1, %values[%item, %head9, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor10 = memref.load %factors[%h10] : memref<16xf32>
+              %factor_lanes10 = vector.broadcast %factor10 : f32 to vector<8xf32>
+            %so_far10_0_before = vector.load %values[%item, %head10, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far10_0_kept = arith.select %is_first, %zeros, %so_far10_0_before : vector<8xf32>
+            %so_far10_0 = math.fma %so_far10_0_kept, %factor_lanes10, %sums1#8 : vector<8xf32>
+            vector.store %so_far10_0, %values[%item, %head10, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far10_1_before = vector.load %values[%item, %head10, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far10_1_kept = arith.select %is_first, %zeros, %so_far10_1_before : vector<8xf32>
+            %so_far10_1 = math.fma %so_far10_1_kept, %factor_lanes10, %sums1#9 : vector<8xf32>
+            vector.store %so_far10_1, %values[%item, %head10, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor11 = memref.load %factors[%h11] : memref<16xf32>
+              %factor_lanes11 = vector.broadcast %factor11 : f32 to vector<8xf32>
+            %so_far11_0_before = vector.load %values[%item, %head11, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far11_0_kept = arith.select %is_first, %zeros, %so_far11_0_before : vector<8xf32>
+            %so_far11_0 = math.fma %so_far11_0_kept, %factor_lanes11, %sums1#10 : vector<8xf32>
+            vector.store %so_far11_0, %values[%item, %head11, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far11_1_before = vector.load %values[%item, %head11, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far11_1_kept = arith.select %is_first, %zeros, %so_far11_1_before : vector<8xf32>
+            %so_far11_1 = math.fma %so_far11_1_kept, %factor_lanes11, %sums1#11 : vector<8xf32>
+            vector.store %so_far11_1, %values[%item, %head11, %d1] : memref<?x128x512xf32>, vector<8xf32>
             %h12 = arith.constant 12 : index
             %head12 = arith.addi %first_head, %h12 : index
             %h13 = arith.constant 13 : index
@@ -696,27 +821,27 @@ stream.executable private @attend_avx2 {
             %head15 = arith.addi %first_head, %h15 : index
             %sums2:8 = scf.for %k = %c0 to %terms step %c1
                 iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
-              %value0 = vector.load %keys[%k, %d0] : memref<258x592xf32>, vector<8xf32>
-              %value1 = vector.load %keys[%k, %d1] : memref<258x592xf32>, vector<8xf32>
-              %weight12 = memref.load %scores[%k, %h12] : memref<258x16xf32>
+              %value0 = vector.load %keys[%k, %d0] : memref<66x592xf32>, vector<8xf32>
+              %value1 = vector.load %keys[%k, %d1] : memref<66x592xf32>, vector<8xf32>
+              %weight12 = memref.load %scores[%k, %h12] : memref<66x16xf32>
               %weight_lanes12 = vector.broadcast %weight12 : f32 to vector<8xf32>
             %next0 = math.fma %value0, %weight_lanes12, %sum0 : vector<8xf32>
 
             %next1 = math.fma %value1, %weight_lanes12, %sum1 : vector<8xf32>
 
-              %weight13 = memref.load %scores[%k, %h13] : memref<258x16xf32>
+              %weight13 = memref.load %scores[%k, %h13] : memref<66x16xf32>
               %weight_lanes13 = vector.broadcast %weight13 : f32 to vector<8xf32>
             %next2 = math.fma %value0, %weight_lanes13, %sum2 : vector<8xf32>
 
             %next3 = math.fma %value1, %weight_lanes13, %sum3 : vector<8xf32>
 
-              %weight14 = memref.load %scores[%k, %h14] : memref<258x16xf32>
+              %weight14 = memref.load %scores[%k, %h14] : memref<66x16xf32>
               %weight_lanes14 = vector.broadcast %weight14 : f32 to vector<8xf32>
             %next4 = math.fma %value0, %weight_lanes14, %sum4 : vector<8xf32>
 
             %next5 = math.fma %value1, %weight_lanes14, %sum5 : vector<8xf32>
 
-              %weight15 = memref.load %scores[%k, %h15] : memref<258x16xf32>
+              %weight15 = memref.load %scores[%k, %h15] : memref<66x16xf32>
               %weight_lanes15 = vector.broadcast %weight15 : f32 to vector<8xf32>
             %next6 = math.fma %value0, %weight_lanes15, %sum6 : vector<8xf32>
 
@@ -724,14 +849,46 @@ stream.executable private @attend_avx2 {
 
               scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7 : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
             }
-            vector.store %sums2#0, %values[%item, %head12, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums2#1, %values[%item, %head12, %d1] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums2#2, %values[%item, %head13, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums2#3, %values[%item, %head13, %d1] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums2#4, %values[%item, %head14, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums2#5, %values[%item, %head14, %d1] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums2#6, %values[%item, %head15, %d0] : memref<?x128x512xf32>, vector<8xf32>
-            vector.store %sums2#7, %values[%item, %head15, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor12 = memref.load %factors[%h12] : memref<16xf32>
+              %factor_lanes12 = vector.broadcast %factor12 : f32 to vector<8xf32>
+            %so_far12_0_before = vector.load %values[%item, %head12, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far12_0_kept = arith.select %is_first, %zeros, %so_far12_0_before : vector<8xf32>
+            %so_far12_0 = math.fma %so_far12_0_kept, %factor_lanes12, %sums2#0 : vector<8xf32>
+            vector.store %so_far12_0, %values[%item, %head12, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far12_1_before = vector.load %values[%item, %head12, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far12_1_kept = arith.select %is_first, %zeros, %so_far12_1_before : vector<8xf32>
+            %so_far12_1 = math.fma %so_far12_1_kept, %factor_lanes12, %sums2#1 : vector<8xf32>
+            vector.store %so_far12_1, %values[%item, %head12, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor13 = memref.load %factors[%h13] : memref<16xf32>
+              %factor_lanes13 = vector.broadcast %factor13 : f32 to vector<8xf32>
+            %so_far13_0_before = vector.load %values[%item, %head13, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far13_0_kept = arith.select %is_first, %zeros, %so_far13_0_before : vector<8xf32>
+            %so_far13_0 = math.fma %so_far13_0_kept, %factor_lanes13, %sums2#2 : vector<8xf32>
+            vector.store %so_far13_0, %values[%item, %head13, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far13_1_before = vector.load %values[%item, %head13, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far13_1_kept = arith.select %is_first, %zeros, %so_far13_1_before : vector<8xf32>
+            %so_far13_1 = math.fma %so_far13_1_kept, %factor_lanes13, %sums2#3 : vector<8xf32>
+            vector.store %so_far13_1, %values[%item, %head13, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor14 = memref.load %factors[%h14] : memref<16xf32>
+              %factor_lanes14 = vector.broadcast %factor14 : f32 to vector<8xf32>
+            %so_far14_0_before = vector.load %values[%item, %head14, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far14_0_kept = arith.select %is_first, %zeros, %so_far14_0_before : vector<8xf32>
+            %so_far14_0 = math.fma %so_far14_0_kept, %factor_lanes14, %sums2#4 : vector<8xf32>
+            vector.store %so_far14_0, %values[%item, %head14, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far14_1_before = vector.load %values[%item, %head14, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far14_1_kept = arith.select %is_first, %zeros, %so_far14_1_before : vector<8xf32>
+            %so_far14_1 = math.fma %so_far14_1_kept, %factor_lanes14, %sums2#5 : vector<8xf32>
+            vector.store %so_far14_1, %values[%item, %head14, %d1] : memref<?x128x512xf32>, vector<8xf32>
+              %factor15 = memref.load %factors[%h15] : memref<16xf32>
+              %factor_lanes15 = vector.broadcast %factor15 : f32 to vector<8xf32>
+            %so_far15_0_before = vector.load %values[%item, %head15, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far15_0_kept = arith.select %is_first, %zeros, %so_far15_0_before : vector<8xf32>
+            %so_far15_0 = math.fma %so_far15_0_kept, %factor_lanes15, %sums2#6 : vector<8xf32>
+            vector.store %so_far15_0, %values[%item, %head15, %d0] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far15_1_before = vector.load %values[%item, %head15, %d1] : memref<?x128x512xf32>, vector<8xf32>
+            %so_far15_1_kept = arith.select %is_first, %zeros, %so_far15_1_before : vector<8xf32>
+            %so_far15_1 = math.fma %so_far15_1_kept, %factor_lanes15, %sums2#7 : vector<8xf32>
+            vector.store %so_far15_1, %values[%item, %head15, %d1] : memref<?x128x512xf32>, vector<8xf32>
           }
         }
       }

@@ -34,6 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 _THOROUGH = (
     "cli/test_install.py",
+    "compiler/test_registers.py",
     "matrix/test_mla_matrix.py",
     "matrix/test_mla_special.py",
     "matrix/test_schedules.py",

@@ -55,7 +55,6 @@ stream.executable private @attend_avx2 {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
-      %c4 = arith.constant 4 : index
       %lanes = arith.constant 8 : index
       %columns = arith.constant 576 : index
       %nope = arith.constant 512 : index
@@ -92,11 +91,9 @@ stream.executable private @attend_avx2 {
       %item = stream.dispatch.workgroup.id[0] : index
       %query_row_i32 = memref.load %items[%item, %c0] : memref<?x3xi32>
       %query_row = arith.index_cast %query_row_i32 : i32 to index
-      %tile = arith.constant 128 : index
       %width = arith.constant 576 : index
       %nan = arith.constant 0x7FC00000 : f32
       %rope_at = arith.constant 256 : index
-      %scale_at = arith.constant 640 : index
       %query = stream.binding.subspan %query_binding[%c0] : !stream.binding -> memref<?x128x576xf16>{%rows}
       %cache = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x656xi8>{%cache_size}
       %cache_short = stream.binding.subspan %cache_binding[%c0] : !stream.binding -> memref<?x328xf16>{%cache_size}
@@ -226,65 +223,50 @@ stream.executable private @attend_avx2 {
         %key_steps = arith.ceildivui %keys_here, %key_step : index
         %key_end = arith.muli %key_steps, %key_step : index
         %is_first = arith.cmpi eq, %pass_start, %c0 : index
-
-      scf.for %some_keys = %c0 to %key_end step %key_step {
-        // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
-        %some_keys_end = arith.addi %some_keys, %key_step : index
-        %touched = arith.addi %some_keys_end, %ahead : index
-        scf.for %i = %c0 to %key_step step %c1 {
-          %touched_key = arith.addi %touched, %i : index
-          %any_touched_place = arith.addi %pass_start, %touched_key : index
-          %touched_place = arith.minui %any_touched_place, %last_slot : index
-          %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
-          %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
-          %touched_row = arith.index_cast %is_touched : i32 to index
-        memref.prefetch %cache[%touched_row, %c0], read, locality<3>, data : memref<?x656xi8>
+        // The rows lie anywhere in memory. All are touched at once, so that their pages are looked up side by side.
+        %touched_end = arith.addi %key_end, %ahead : index
+        scf.for %k = %c0 to %touched_end step %c1 {
+          %any_place = arith.addi %pass_start, %k : index
+          %place = arith.minui %any_place, %last_slot : index
+          %slot = memref.load %slots[%item, %place] : memref<?x256xi32>
+          %slot_or_first = arith.maxsi %slot, %zero_i32 : i32
+          %row = arith.index_cast %slot_or_first : i32 to index
+        memref.prefetch %cache[%row, %c0], read, locality<3>, data : memref<?x656xi8>
         }
-        scf.for %k = %some_keys to %some_keys_end step %c1 {
-          %place = arith.addi %pass_start, %k : index
-          %in_block = arith.cmpi ult, %place, %key_block : index
-          %slot_place = arith.select %in_block, %place, %c0 : index
-          %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
-          %slot = arith.select %in_block, %slot_any, %masked : i32
-          %attended = arith.cmpi sge, %slot, %zero_i32 : i32
-          scf.if %attended {
-            %row = arith.index_cast %slot : i32 to index
-            // One is asked for some keys before it is needed, line by line between the work.
-            %any_place_ahead = arith.addi %place, %ahead : index
-            %place_ahead = arith.minui %any_place_ahead, %last_slot : index
-            %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
-            %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
-            %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
-            %row_ahead = arith.index_cast %slot_or_same : i32 to index
-          scf.for %t = %c0 to %c4 step %c1 {
-            %last_line = arith.constant 655 : index
-            %quarter_bytes = arith.constant 192 : index
-            %quarter = arith.muli %t, %quarter_bytes : index
-            %line_offset0 = arith.constant 0 : index
-            %any_line0 = arith.addi %quarter, %line_offset0 : index
-            %line0 = arith.minui %any_line0, %last_line : index
-            memref.prefetch %cache[%row_ahead, %line0], read, locality<3>, data : memref<?x656xi8>
-            %line_offset64 = arith.constant 64 : index
-            %any_line64 = arith.addi %quarter, %line_offset64 : index
-            %line64 = arith.minui %any_line64, %last_line : index
-            memref.prefetch %cache[%row_ahead, %line64], read, locality<3>, data : memref<?x656xi8>
-            %line_offset128 = arith.constant 128 : index
-            %any_line128 = arith.addi %quarter, %line_offset128 : index
-            %line128 = arith.minui %any_line128, %last_line : index
-            memref.prefetch %cache[%row_ahead, %line128], read, locality<3>, data : memref<?x656xi8>
+      scf.for %k = %c0 to %key_end step %c1 {
+        %place = arith.addi %pass_start, %k : index
+        %in_block = arith.cmpi ult, %place, %key_block : index
+        %slot_place = arith.select %in_block, %place, %c0 : index
+        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+        %slot = arith.select %in_block, %slot_any, %masked : i32
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        scf.if %attended {
+          %row = arith.index_cast %slot : i32 to index
+          // One is asked for some keys before it is needed, line by line between the work.
+          %any_place_ahead = arith.addi %place, %ahead : index
+          %place_ahead = arith.minui %any_place_ahead, %last_slot : index
+          %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+          %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+          %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
+          %row_ahead = arith.index_cast %slot_or_same : i32 to index
+          %line0 = arith.constant 0 : index
+          memref.prefetch %cache[%row_ahead, %line0], read, locality<3>, data : memref<?x656xi8>
+          %line1 = arith.constant 64 : index
+          memref.prefetch %cache[%row_ahead, %line1], read, locality<3>, data : memref<?x656xi8>
+          %line2 = arith.constant 128 : index
+          memref.prefetch %cache[%row_ahead, %line2], read, locality<3>, data : memref<?x656xi8>
 
-            %scale_offset = arith.muli %t, %c4 : index
-            %scale_column = arith.addi %scale_at, %scale_offset : index
-            %scale_bytes = vector.load %cache[%row, %scale_column] : memref<?x656xi8>, vector<4xi8>
-            %scale_vector = vector.bitcast %scale_bytes : vector<4xi8> to vector<1xf32>
-            %stored_scale = vector.extract %scale_vector[0] : f32 from vector<1xf32>
-            // Whatever the payload of a NaN is, from here on it is the one that rounding keeps.
-            %scale_is_nan = arith.cmpf uno, %stored_scale, %stored_scale : f32
-            %tile_scale = arith.select %scale_is_nan, %nan, %stored_scale : f32
-            %tile_scale_lanes = vector.broadcast %tile_scale : f32 to vector<8xf32>
-            %tile_start = arith.muli %t, %tile : index
-            %tile_end = arith.addi %tile_start, %tile : index
-            scf.for %d = %tile_start to %tile_end step %run {
+          %scale_column0 = arith.constant 640 : index
+          %scale_bytes0 = vector.load %cache[%row, %scale_column0] : memref<?x656xi8>, vector<4xi8>
+          %scale_vector0 = vector.bitcast %scale_bytes0 : vector<4xi8> to vector<1xf32>
+          %stored_scale0 = vector.extract %scale_vector0[0] : f32 from vector<1xf32>
+          // Whatever the payload of a NaN is, from here on it is the one that rounding keeps.
+          %scale_is_nan0 = arith.cmpf uno, %stored_scale0, %stored_scale0 : f32
+          %tile_scale0 = arith.select %scale_is_nan0, %nan, %stored_scale0 : f32
+          %tile_scale_lanes0 = vector.broadcast %tile_scale0 : f32 to vector<8xf32>
+          %tile_start0 = arith.constant 0 : index
+          %tile_end0 = arith.constant 128 : index
+          scf.for %d = %tile_start0 to %tile_end0 step %run {
               %decoded_offset0 = arith.constant 0 : index
               %decoded_place0 = arith.addi %d, %decoded_offset0 : index
               %decoded_codes0 = vector.load %cache[%row, %decoded_place0] : memref<?x656xi8>, vector<8xi8>
@@ -302,39 +284,242 @@ stream.executable private @attend_avx2 {
               %decoded_codes3 = vector.load %cache[%row, %decoded_place3] : memref<?x656xi8>, vector<8xi8>
               %decoded3 = arith.sitofp %decoded_codes3 : vector<8xi8> to vector<8xf32>
 
-              %scaled0 = arith.mulf %decoded0, %tile_scale_lanes : vector<8xf32>
-              %offset0 = arith.constant 0 : index
-              %d0 = arith.addi %d, %offset0 : index
+            %scaled0 = arith.mulf %decoded0, %tile_scale_lanes0 : vector<8xf32>
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
           %scaled0_rounded_short = arith.truncf %scaled0 : vector<8xf32> to vector<8xf16>
           %scaled0_rounded = arith.extf %scaled0_rounded_short : vector<8xf16> to vector<8xf32>
 
           vector.store %scaled0_rounded, %keys[%k, %d0] : memref<66x592xf32>, vector<8xf32>
 
-              %scaled1 = arith.mulf %decoded1, %tile_scale_lanes : vector<8xf32>
-              %offset1 = arith.constant 8 : index
-              %d1 = arith.addi %d, %offset1 : index
+            %scaled1 = arith.mulf %decoded1, %tile_scale_lanes0 : vector<8xf32>
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
           %scaled1_rounded_short = arith.truncf %scaled1 : vector<8xf32> to vector<8xf16>
           %scaled1_rounded = arith.extf %scaled1_rounded_short : vector<8xf16> to vector<8xf32>
 
           vector.store %scaled1_rounded, %keys[%k, %d1] : memref<66x592xf32>, vector<8xf32>
 
-              %scaled2 = arith.mulf %decoded2, %tile_scale_lanes : vector<8xf32>
-              %offset2 = arith.constant 16 : index
-              %d2 = arith.addi %d, %offset2 : index
+            %scaled2 = arith.mulf %decoded2, %tile_scale_lanes0 : vector<8xf32>
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
           %scaled2_rounded_short = arith.truncf %scaled2 : vector<8xf32> to vector<8xf16>
           %scaled2_rounded = arith.extf %scaled2_rounded_short : vector<8xf16> to vector<8xf32>
 
           vector.store %scaled2_rounded, %keys[%k, %d2] : memref<66x592xf32>, vector<8xf32>
 
-              %scaled3 = arith.mulf %decoded3, %tile_scale_lanes : vector<8xf32>
-              %offset3 = arith.constant 24 : index
-              %d3 = arith.addi %d, %offset3 : index
+            %scaled3 = arith.mulf %decoded3, %tile_scale_lanes0 : vector<8xf32>
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
           %scaled3_rounded_short = arith.truncf %scaled3 : vector<8xf32> to vector<8xf16>
           %scaled3_rounded = arith.extf %scaled3_rounded_short : vector<8xf16> to vector<8xf32>
 
           vector.store %scaled3_rounded, %keys[%k, %d3] : memref<66x592xf32>, vector<8xf32>
 
-            }
+          }
+          %line3 = arith.constant 192 : index
+          memref.prefetch %cache[%row_ahead, %line3], read, locality<3>, data : memref<?x656xi8>
+          %line4 = arith.constant 256 : index
+          memref.prefetch %cache[%row_ahead, %line4], read, locality<3>, data : memref<?x656xi8>
+          %line5 = arith.constant 320 : index
+          memref.prefetch %cache[%row_ahead, %line5], read, locality<3>, data : memref<?x656xi8>
+
+          %scale_column1 = arith.constant 644 : index
+          %scale_bytes1 = vector.load %cache[%row, %scale_column1] : memref<?x656xi8>, vector<4xi8>
+          %scale_vector1 = vector.bitcast %scale_bytes1 : vector<4xi8> to vector<1xf32>
+          %stored_scale1 = vector.extract %scale_vector1[0] : f32 from vector<1xf32>
+          // Whatever the payload of a NaN is, from here on it is the one that rounding keeps.
+          %scale_is_nan1 = arith.cmpf uno, %stored_scale1, %stored_scale1 : f32
+          %tile_scale1 = arith.select %scale_is_nan1, %nan, %stored_scale1 : f32
+          %tile_scale_lanes1 = vector.broadcast %tile_scale1 : f32 to vector<8xf32>
+          %tile_start1 = arith.constant 128 : index
+          %tile_end1 = arith.constant 256 : index
+          scf.for %d = %tile_start1 to %tile_end1 step %run {
+              %decoded_offset0 = arith.constant 0 : index
+              %decoded_place0 = arith.addi %d, %decoded_offset0 : index
+              %decoded_codes0 = vector.load %cache[%row, %decoded_place0] : memref<?x656xi8>, vector<8xi8>
+              %decoded0 = arith.sitofp %decoded_codes0 : vector<8xi8> to vector<8xf32>
+              %decoded_offset1 = arith.constant 8 : index
+              %decoded_place1 = arith.addi %d, %decoded_offset1 : index
+              %decoded_codes1 = vector.load %cache[%row, %decoded_place1] : memref<?x656xi8>, vector<8xi8>
+              %decoded1 = arith.sitofp %decoded_codes1 : vector<8xi8> to vector<8xf32>
+              %decoded_offset2 = arith.constant 16 : index
+              %decoded_place2 = arith.addi %d, %decoded_offset2 : index
+              %decoded_codes2 = vector.load %cache[%row, %decoded_place2] : memref<?x656xi8>, vector<8xi8>
+              %decoded2 = arith.sitofp %decoded_codes2 : vector<8xi8> to vector<8xf32>
+              %decoded_offset3 = arith.constant 24 : index
+              %decoded_place3 = arith.addi %d, %decoded_offset3 : index
+              %decoded_codes3 = vector.load %cache[%row, %decoded_place3] : memref<?x656xi8>, vector<8xi8>
+              %decoded3 = arith.sitofp %decoded_codes3 : vector<8xi8> to vector<8xf32>
+
+            %scaled0 = arith.mulf %decoded0, %tile_scale_lanes1 : vector<8xf32>
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          %scaled0_rounded_short = arith.truncf %scaled0 : vector<8xf32> to vector<8xf16>
+          %scaled0_rounded = arith.extf %scaled0_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled0_rounded, %keys[%k, %d0] : memref<66x592xf32>, vector<8xf32>
+
+            %scaled1 = arith.mulf %decoded1, %tile_scale_lanes1 : vector<8xf32>
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          %scaled1_rounded_short = arith.truncf %scaled1 : vector<8xf32> to vector<8xf16>
+          %scaled1_rounded = arith.extf %scaled1_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled1_rounded, %keys[%k, %d1] : memref<66x592xf32>, vector<8xf32>
+
+            %scaled2 = arith.mulf %decoded2, %tile_scale_lanes1 : vector<8xf32>
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          %scaled2_rounded_short = arith.truncf %scaled2 : vector<8xf32> to vector<8xf16>
+          %scaled2_rounded = arith.extf %scaled2_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled2_rounded, %keys[%k, %d2] : memref<66x592xf32>, vector<8xf32>
+
+            %scaled3 = arith.mulf %decoded3, %tile_scale_lanes1 : vector<8xf32>
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          %scaled3_rounded_short = arith.truncf %scaled3 : vector<8xf32> to vector<8xf16>
+          %scaled3_rounded = arith.extf %scaled3_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled3_rounded, %keys[%k, %d3] : memref<66x592xf32>, vector<8xf32>
+
+          }
+          %line6 = arith.constant 384 : index
+          memref.prefetch %cache[%row_ahead, %line6], read, locality<3>, data : memref<?x656xi8>
+          %line7 = arith.constant 448 : index
+          memref.prefetch %cache[%row_ahead, %line7], read, locality<3>, data : memref<?x656xi8>
+          %line8 = arith.constant 512 : index
+          memref.prefetch %cache[%row_ahead, %line8], read, locality<3>, data : memref<?x656xi8>
+
+          %scale_column2 = arith.constant 648 : index
+          %scale_bytes2 = vector.load %cache[%row, %scale_column2] : memref<?x656xi8>, vector<4xi8>
+          %scale_vector2 = vector.bitcast %scale_bytes2 : vector<4xi8> to vector<1xf32>
+          %stored_scale2 = vector.extract %scale_vector2[0] : f32 from vector<1xf32>
+          // Whatever the payload of a NaN is, from here on it is the one that rounding keeps.
+          %scale_is_nan2 = arith.cmpf uno, %stored_scale2, %stored_scale2 : f32
+          %tile_scale2 = arith.select %scale_is_nan2, %nan, %stored_scale2 : f32
+          %tile_scale_lanes2 = vector.broadcast %tile_scale2 : f32 to vector<8xf32>
+          %tile_start2 = arith.constant 256 : index
+          %tile_end2 = arith.constant 384 : index
+          scf.for %d = %tile_start2 to %tile_end2 step %run {
+              %decoded_offset0 = arith.constant 0 : index
+              %decoded_place0 = arith.addi %d, %decoded_offset0 : index
+              %decoded_codes0 = vector.load %cache[%row, %decoded_place0] : memref<?x656xi8>, vector<8xi8>
+              %decoded0 = arith.sitofp %decoded_codes0 : vector<8xi8> to vector<8xf32>
+              %decoded_offset1 = arith.constant 8 : index
+              %decoded_place1 = arith.addi %d, %decoded_offset1 : index
+              %decoded_codes1 = vector.load %cache[%row, %decoded_place1] : memref<?x656xi8>, vector<8xi8>
+              %decoded1 = arith.sitofp %decoded_codes1 : vector<8xi8> to vector<8xf32>
+              %decoded_offset2 = arith.constant 16 : index
+              %decoded_place2 = arith.addi %d, %decoded_offset2 : index
+              %decoded_codes2 = vector.load %cache[%row, %decoded_place2] : memref<?x656xi8>, vector<8xi8>
+              %decoded2 = arith.sitofp %decoded_codes2 : vector<8xi8> to vector<8xf32>
+              %decoded_offset3 = arith.constant 24 : index
+              %decoded_place3 = arith.addi %d, %decoded_offset3 : index
+              %decoded_codes3 = vector.load %cache[%row, %decoded_place3] : memref<?x656xi8>, vector<8xi8>
+              %decoded3 = arith.sitofp %decoded_codes3 : vector<8xi8> to vector<8xf32>
+
+            %scaled0 = arith.mulf %decoded0, %tile_scale_lanes2 : vector<8xf32>
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          %scaled0_rounded_short = arith.truncf %scaled0 : vector<8xf32> to vector<8xf16>
+          %scaled0_rounded = arith.extf %scaled0_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled0_rounded, %keys[%k, %d0] : memref<66x592xf32>, vector<8xf32>
+
+            %scaled1 = arith.mulf %decoded1, %tile_scale_lanes2 : vector<8xf32>
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          %scaled1_rounded_short = arith.truncf %scaled1 : vector<8xf32> to vector<8xf16>
+          %scaled1_rounded = arith.extf %scaled1_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled1_rounded, %keys[%k, %d1] : memref<66x592xf32>, vector<8xf32>
+
+            %scaled2 = arith.mulf %decoded2, %tile_scale_lanes2 : vector<8xf32>
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          %scaled2_rounded_short = arith.truncf %scaled2 : vector<8xf32> to vector<8xf16>
+          %scaled2_rounded = arith.extf %scaled2_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled2_rounded, %keys[%k, %d2] : memref<66x592xf32>, vector<8xf32>
+
+            %scaled3 = arith.mulf %decoded3, %tile_scale_lanes2 : vector<8xf32>
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          %scaled3_rounded_short = arith.truncf %scaled3 : vector<8xf32> to vector<8xf16>
+          %scaled3_rounded = arith.extf %scaled3_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled3_rounded, %keys[%k, %d3] : memref<66x592xf32>, vector<8xf32>
+
+          }
+          %line9 = arith.constant 576 : index
+          memref.prefetch %cache[%row_ahead, %line9], read, locality<3>, data : memref<?x656xi8>
+          %line10 = arith.constant 640 : index
+          memref.prefetch %cache[%row_ahead, %line10], read, locality<3>, data : memref<?x656xi8>
+          %line11 = arith.constant 655 : index
+          memref.prefetch %cache[%row_ahead, %line11], read, locality<3>, data : memref<?x656xi8>
+
+          %scale_column3 = arith.constant 652 : index
+          %scale_bytes3 = vector.load %cache[%row, %scale_column3] : memref<?x656xi8>, vector<4xi8>
+          %scale_vector3 = vector.bitcast %scale_bytes3 : vector<4xi8> to vector<1xf32>
+          %stored_scale3 = vector.extract %scale_vector3[0] : f32 from vector<1xf32>
+          // Whatever the payload of a NaN is, from here on it is the one that rounding keeps.
+          %scale_is_nan3 = arith.cmpf uno, %stored_scale3, %stored_scale3 : f32
+          %tile_scale3 = arith.select %scale_is_nan3, %nan, %stored_scale3 : f32
+          %tile_scale_lanes3 = vector.broadcast %tile_scale3 : f32 to vector<8xf32>
+          %tile_start3 = arith.constant 384 : index
+          %tile_end3 = arith.constant 512 : index
+          scf.for %d = %tile_start3 to %tile_end3 step %run {
+              %decoded_offset0 = arith.constant 0 : index
+              %decoded_place0 = arith.addi %d, %decoded_offset0 : index
+              %decoded_codes0 = vector.load %cache[%row, %decoded_place0] : memref<?x656xi8>, vector<8xi8>
+              %decoded0 = arith.sitofp %decoded_codes0 : vector<8xi8> to vector<8xf32>
+              %decoded_offset1 = arith.constant 8 : index
+              %decoded_place1 = arith.addi %d, %decoded_offset1 : index
+              %decoded_codes1 = vector.load %cache[%row, %decoded_place1] : memref<?x656xi8>, vector<8xi8>
+              %decoded1 = arith.sitofp %decoded_codes1 : vector<8xi8> to vector<8xf32>
+              %decoded_offset2 = arith.constant 16 : index
+              %decoded_place2 = arith.addi %d, %decoded_offset2 : index
+              %decoded_codes2 = vector.load %cache[%row, %decoded_place2] : memref<?x656xi8>, vector<8xi8>
+              %decoded2 = arith.sitofp %decoded_codes2 : vector<8xi8> to vector<8xf32>
+              %decoded_offset3 = arith.constant 24 : index
+              %decoded_place3 = arith.addi %d, %decoded_offset3 : index
+              %decoded_codes3 = vector.load %cache[%row, %decoded_place3] : memref<?x656xi8>, vector<8xi8>
+              %decoded3 = arith.sitofp %decoded_codes3 : vector<8xi8> to vector<8xf32>
+
+            %scaled0 = arith.mulf %decoded0, %tile_scale_lanes3 : vector<8xf32>
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          %scaled0_rounded_short = arith.truncf %scaled0 : vector<8xf32> to vector<8xf16>
+          %scaled0_rounded = arith.extf %scaled0_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled0_rounded, %keys[%k, %d0] : memref<66x592xf32>, vector<8xf32>
+
+            %scaled1 = arith.mulf %decoded1, %tile_scale_lanes3 : vector<8xf32>
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          %scaled1_rounded_short = arith.truncf %scaled1 : vector<8xf32> to vector<8xf16>
+          %scaled1_rounded = arith.extf %scaled1_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled1_rounded, %keys[%k, %d1] : memref<66x592xf32>, vector<8xf32>
+
+            %scaled2 = arith.mulf %decoded2, %tile_scale_lanes3 : vector<8xf32>
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          %scaled2_rounded_short = arith.truncf %scaled2 : vector<8xf32> to vector<8xf16>
+          %scaled2_rounded = arith.extf %scaled2_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled2_rounded, %keys[%k, %d2] : memref<66x592xf32>, vector<8xf32>
+
+            %scaled3 = arith.mulf %decoded3, %tile_scale_lanes3 : vector<8xf32>
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          %scaled3_rounded_short = arith.truncf %scaled3 : vector<8xf32> to vector<8xf16>
+          %scaled3_rounded = arith.extf %scaled3_rounded_short : vector<8xf16> to vector<8xf32>
+
+          vector.store %scaled3_rounded, %keys[%k, %d3] : memref<66x592xf32>, vector<8xf32>
+
           }
           scf.for %d = %nope to %width step %lanes {
             %in_rope = arith.subi %d, %nope : index
@@ -345,10 +530,9 @@ stream.executable private @attend_avx2 {
           vector.store %stored_f32, %keys[%k, %d] : memref<66x592xf32>, vector<8xf32>
 
           }
-          } else {
-            scf.for %column = %c0 to %columns step %lanes {
-              vector.store %no_elements, %keys[%k, %column] : memref<66x592xf32>, vector<8xf32>
-            }
+        } else {
+          scf.for %column = %c0 to %columns step %lanes {
+            vector.store %no_elements, %keys[%k, %column] : memref<66x592xf32>, vector<8xf32>
           }
         }
       }
@@ -910,7 +1094,6 @@ stream.executable private @fold_avx2 {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
-      %c4 = arith.constant 4 : index
       %lanes = arith.constant 8 : index
       %columns = arith.constant 576 : index
       %nope = arith.constant 512 : index

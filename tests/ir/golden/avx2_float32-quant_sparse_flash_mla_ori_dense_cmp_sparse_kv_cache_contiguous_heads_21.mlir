@@ -58,7 +58,6 @@ stream.executable private @attend_avx2 {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
-      %c4 = arith.constant 4 : index
       %lanes = arith.constant 8 : index
       %columns = arith.constant 512 : index
       %nope = arith.constant 512 : index
@@ -339,63 +338,48 @@ stream.executable private @attend_avx2 {
         %keys_here = arith.minui %left, %pass : index
         %key_steps = arith.ceildivui %keys_here, %key_step : index
         %key_end = arith.muli %key_steps, %key_step : index
-
-      scf.for %some_keys = %c0 to %key_end step %key_step {
-        // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
-        %some_keys_end = arith.addi %some_keys, %key_step : index
-        %touched = arith.addi %some_keys_end, %ahead : index
-        scf.for %i = %c0 to %key_step step %c1 {
-          %touched_key = arith.addi %touched, %i : index
-          %any_touched_place = arith.addi %pass_start, %touched_key : index
-          %touched_place = arith.minui %any_touched_place, %last_slot : index
-          %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
-          %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
-          %touched_row = arith.index_cast %is_touched : i32 to index
+        // The rows lie anywhere in memory. All are touched at once, so that their pages are looked up side by side.
+        %touched_end = arith.addi %key_end, %ahead : index
+        scf.for %k = %c0 to %touched_end step %c1 {
+          %any_place = arith.addi %pass_start, %k : index
+          %place = arith.minui %any_place, %last_slot : index
+          %slot = memref.load %slots[%item, %place] : memref<?x256xi32>
+          %slot_or_first = arith.maxsi %slot, %zero_i32 : i32
+          %row = arith.index_cast %slot_or_first : i32 to index
         scf.if %in_cmp {
-          memref.prefetch %cmp_cache[%touched_row, %c0], read, locality<3>, data : memref<?x512xi8>
+          memref.prefetch %cmp_cache[%row, %c0], read, locality<3>, data : memref<?x512xi8>
         } else {
-          memref.prefetch %ori_cache[%touched_row, %c0], read, locality<3>, data : memref<?x512xi8>
+          memref.prefetch %ori_cache[%row, %c0], read, locality<3>, data : memref<?x512xi8>
         }
 
         }
-        scf.for %k = %some_keys to %some_keys_end step %c1 {
-          %place = arith.addi %pass_start, %k : index
-          %in_block = arith.cmpi ult, %place, %key_block : index
-          %slot_place = arith.select %in_block, %place, %c0 : index
-          %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
-          %slot = arith.select %in_block, %slot_any, %masked : i32
-          %attended = arith.cmpi sge, %slot, %zero_i32 : i32
-          scf.if %attended {
-            %row = arith.index_cast %slot : i32 to index
-            // One is asked for some keys before it is needed, line by line between the work.
-            %any_place_ahead = arith.addi %place, %ahead : index
-            %place_ahead = arith.minui %any_place_ahead, %last_slot : index
-            %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
-            %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
-            %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
-            %row_ahead = arith.index_cast %slot_or_same : i32 to index
+      scf.for %k = %c0 to %key_end step %c1 {
+        %place = arith.addi %pass_start, %k : index
+        %in_block = arith.cmpi ult, %place, %key_block : index
+        %slot_place = arith.select %in_block, %place, %c0 : index
+        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+        %slot = arith.select %in_block, %slot_any, %masked : i32
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        scf.if %attended {
+          %row = arith.index_cast %slot : i32 to index
+          // One is asked for some keys before it is needed, line by line between the work.
+          %any_place_ahead = arith.addi %place, %ahead : index
+          %place_ahead = arith.minui %any_place_ahead, %last_slot : index
+          %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+          %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+          %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
+          %row_ahead = arith.index_cast %slot_or_same : i32 to index
           scf.if %in_cmp {
-          %tile = arith.constant 128 : index
-          scf.for %t = %c0 to %c4 step %c1 {
-            %last_line = arith.constant 511 : index
-            %quarter_bytes = arith.constant 192 : index
-            %quarter = arith.muli %t, %quarter_bytes : index
-            %line_offset0 = arith.constant 0 : index
-            %any_line0 = arith.addi %quarter, %line_offset0 : index
-            %line0 = arith.minui %any_line0, %last_line : index
-            memref.prefetch %cmp_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
-            %line_offset64 = arith.constant 64 : index
-            %any_line64 = arith.addi %quarter, %line_offset64 : index
-            %line64 = arith.minui %any_line64, %last_line : index
-            memref.prefetch %cmp_cache[%row_ahead, %line64], read, locality<3>, data : memref<?x512xi8>
-            %line_offset128 = arith.constant 128 : index
-            %any_line128 = arith.addi %quarter, %line_offset128 : index
-            %line128 = arith.minui %any_line128, %last_line : index
-            memref.prefetch %cmp_cache[%row_ahead, %line128], read, locality<3>, data : memref<?x512xi8>
+          %line0 = arith.constant 0 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
+          %line1 = arith.constant 64 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line1], read, locality<3>, data : memref<?x512xi8>
+          %line2 = arith.constant 128 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line2], read, locality<3>, data : memref<?x512xi8>
 
-            %tile_start = arith.muli %t, %tile : index
-            %tile_end = arith.addi %tile_start, %tile : index
-          scf.for %d = %tile_start to %tile_end step %run {
+          %quarter_start0 = arith.constant 0 : index
+          %quarter_end0 = arith.constant 128 : index
+          scf.for %d = %quarter_start0 to %quarter_end0 step %run {
               %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
               %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
               %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
@@ -484,29 +468,306 @@ stream.executable private @attend_avx2 {
           vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
 
           }
-          }
-          } else {
-          %tile = arith.constant 128 : index
-          scf.for %t = %c0 to %c4 step %c1 {
-            %last_line = arith.constant 511 : index
-            %quarter_bytes = arith.constant 192 : index
-            %quarter = arith.muli %t, %quarter_bytes : index
-            %line_offset0 = arith.constant 0 : index
-            %any_line0 = arith.addi %quarter, %line_offset0 : index
-            %line0 = arith.minui %any_line0, %last_line : index
-            memref.prefetch %ori_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
-            %line_offset64 = arith.constant 64 : index
-            %any_line64 = arith.addi %quarter, %line_offset64 : index
-            %line64 = arith.minui %any_line64, %last_line : index
-            memref.prefetch %ori_cache[%row_ahead, %line64], read, locality<3>, data : memref<?x512xi8>
-            %line_offset128 = arith.constant 128 : index
-            %any_line128 = arith.addi %quarter, %line_offset128 : index
-            %line128 = arith.minui %any_line128, %last_line : index
-            memref.prefetch %ori_cache[%row_ahead, %line128], read, locality<3>, data : memref<?x512xi8>
+          %line3 = arith.constant 192 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line3], read, locality<3>, data : memref<?x512xi8>
+          %line4 = arith.constant 256 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line4], read, locality<3>, data : memref<?x512xi8>
+          %line5 = arith.constant 320 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line5], read, locality<3>, data : memref<?x512xi8>
 
-            %tile_start = arith.muli %t, %tile : index
-            %tile_end = arith.addi %tile_start, %tile : index
-          scf.for %d = %tile_start to %tile_end step %run {
+          %quarter_start1 = arith.constant 128 : index
+          %quarter_end1 = arith.constant 256 : index
+          scf.for %d = %quarter_start1 to %quarter_end1 step %run {
+              %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
+              %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
+              %decoded_out0 = arith.addi %decoded_in0, %all_but_sixteen : vector<32xi8>
+              %decoded_lower0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_in1 = arith.xori %decoded_index, %segment1 : vector<32xi8>
+              %decoded_out1 = arith.addi %decoded_in1, %all_but_sixteen : vector<32xi8>
+              %decoded_lower1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to1 = arith.ori %decoded_lower0, %decoded_lower1 : vector<32xi8>
+              %decoded_upper1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to1 = arith.ori %decoded_upper0, %decoded_upper1 : vector<32xi8>
+              %decoded_in2 = arith.xori %decoded_index, %segment2 : vector<32xi8>
+              %decoded_out2 = arith.addi %decoded_in2, %all_but_sixteen : vector<32xi8>
+              %decoded_lower2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to2 = arith.ori %decoded_lower_to1, %decoded_lower2 : vector<32xi8>
+              %decoded_upper2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to2 = arith.ori %decoded_upper_to1, %decoded_upper2 : vector<32xi8>
+              %decoded_in3 = arith.xori %decoded_index, %segment3 : vector<32xi8>
+              %decoded_out3 = arith.addi %decoded_in3, %all_but_sixteen : vector<32xi8>
+              %decoded_lower3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to3 = arith.ori %decoded_lower_to2, %decoded_lower3 : vector<32xi8>
+              %decoded_upper3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to3 = arith.ori %decoded_upper_to2, %decoded_upper3 : vector<32xi8>
+              %decoded_in4 = arith.xori %decoded_index, %segment4 : vector<32xi8>
+              %decoded_out4 = arith.addi %decoded_in4, %all_but_sixteen : vector<32xi8>
+              %decoded_lower4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to4 = arith.ori %decoded_lower_to3, %decoded_lower4 : vector<32xi8>
+              %decoded_upper4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to4 = arith.ori %decoded_upper_to3, %decoded_upper4 : vector<32xi8>
+              %decoded_in5 = arith.xori %decoded_index, %segment5 : vector<32xi8>
+              %decoded_out5 = arith.addi %decoded_in5, %all_but_sixteen : vector<32xi8>
+              %decoded_lower5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to5 = arith.ori %decoded_lower_to4, %decoded_lower5 : vector<32xi8>
+              %decoded_upper5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to5 = arith.ori %decoded_upper_to4, %decoded_upper5 : vector<32xi8>
+              %decoded_in6 = arith.xori %decoded_index, %segment6 : vector<32xi8>
+              %decoded_out6 = arith.addi %decoded_in6, %all_but_sixteen : vector<32xi8>
+              %decoded_lower6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to6 = arith.ori %decoded_lower_to5, %decoded_lower6 : vector<32xi8>
+              %decoded_upper6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to6 = arith.ori %decoded_upper_to5, %decoded_upper6 : vector<32xi8>
+              %decoded_in7 = arith.xori %decoded_index, %segment7 : vector<32xi8>
+              %decoded_out7 = arith.addi %decoded_in7, %all_but_sixteen : vector<32xi8>
+              %decoded_lower7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to7 = arith.ori %decoded_lower_to6, %decoded_lower7 : vector<32xi8>
+              %decoded_upper7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to7 = arith.ori %decoded_upper_to6, %decoded_upper7 : vector<32xi8>
+              %decoded_sign = arith.andi %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_signed = arith.ori %decoded_upper_to7, %decoded_sign : vector<32xi8>
+              %decoded_is_nan = arith.cmpi eq, %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_lower_all = arith.select %decoded_is_nan, %nan_lower, %decoded_lower_to7 : vector<32xi1>, vector<32xi8>
+              %decoded_upper_all = arith.select %decoded_is_nan, %nan_upper, %decoded_signed : vector<32xi1>, vector<32xi8>
+              %decoded_words0 = vector.shuffle %decoded_lower_all, %decoded_upper_all [0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros0 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes0 = vector.shuffle %decoded_words0, %decoded_zeros0 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded0 = vector.bitcast %decoded_bytes0 : vector<32xi8> to vector<8xf32>
+              %decoded_words1 = vector.shuffle %decoded_lower_all, %decoded_upper_all [8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros1 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes1 = vector.shuffle %decoded_words1, %decoded_zeros1 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded1 = vector.bitcast %decoded_bytes1 : vector<32xi8> to vector<8xf32>
+              %decoded_words2 = vector.shuffle %decoded_lower_all, %decoded_upper_all [16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros2 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes2 = vector.shuffle %decoded_words2, %decoded_zeros2 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded2 = vector.bitcast %decoded_bytes2 : vector<32xi8> to vector<8xf32>
+              %decoded_words3 = vector.shuffle %decoded_lower_all, %decoded_upper_all [24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros3 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes3 = vector.shuffle %decoded_words3, %decoded_zeros3 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded3 = vector.bitcast %decoded_bytes3 : vector<32xi8> to vector<8xf32>
+
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          vector.store %decoded0, %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          vector.store %decoded1, %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          vector.store %decoded2, %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
+
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
+
+          }
+          %line6 = arith.constant 384 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line6], read, locality<3>, data : memref<?x512xi8>
+          %line7 = arith.constant 448 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line7], read, locality<3>, data : memref<?x512xi8>
+          %line8 = arith.constant 511 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line8], read, locality<3>, data : memref<?x512xi8>
+
+          %quarter_start2 = arith.constant 256 : index
+          %quarter_end2 = arith.constant 384 : index
+          scf.for %d = %quarter_start2 to %quarter_end2 step %run {
+              %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
+              %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
+              %decoded_out0 = arith.addi %decoded_in0, %all_but_sixteen : vector<32xi8>
+              %decoded_lower0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_in1 = arith.xori %decoded_index, %segment1 : vector<32xi8>
+              %decoded_out1 = arith.addi %decoded_in1, %all_but_sixteen : vector<32xi8>
+              %decoded_lower1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to1 = arith.ori %decoded_lower0, %decoded_lower1 : vector<32xi8>
+              %decoded_upper1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to1 = arith.ori %decoded_upper0, %decoded_upper1 : vector<32xi8>
+              %decoded_in2 = arith.xori %decoded_index, %segment2 : vector<32xi8>
+              %decoded_out2 = arith.addi %decoded_in2, %all_but_sixteen : vector<32xi8>
+              %decoded_lower2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to2 = arith.ori %decoded_lower_to1, %decoded_lower2 : vector<32xi8>
+              %decoded_upper2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to2 = arith.ori %decoded_upper_to1, %decoded_upper2 : vector<32xi8>
+              %decoded_in3 = arith.xori %decoded_index, %segment3 : vector<32xi8>
+              %decoded_out3 = arith.addi %decoded_in3, %all_but_sixteen : vector<32xi8>
+              %decoded_lower3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to3 = arith.ori %decoded_lower_to2, %decoded_lower3 : vector<32xi8>
+              %decoded_upper3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to3 = arith.ori %decoded_upper_to2, %decoded_upper3 : vector<32xi8>
+              %decoded_in4 = arith.xori %decoded_index, %segment4 : vector<32xi8>
+              %decoded_out4 = arith.addi %decoded_in4, %all_but_sixteen : vector<32xi8>
+              %decoded_lower4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to4 = arith.ori %decoded_lower_to3, %decoded_lower4 : vector<32xi8>
+              %decoded_upper4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to4 = arith.ori %decoded_upper_to3, %decoded_upper4 : vector<32xi8>
+              %decoded_in5 = arith.xori %decoded_index, %segment5 : vector<32xi8>
+              %decoded_out5 = arith.addi %decoded_in5, %all_but_sixteen : vector<32xi8>
+              %decoded_lower5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to5 = arith.ori %decoded_lower_to4, %decoded_lower5 : vector<32xi8>
+              %decoded_upper5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to5 = arith.ori %decoded_upper_to4, %decoded_upper5 : vector<32xi8>
+              %decoded_in6 = arith.xori %decoded_index, %segment6 : vector<32xi8>
+              %decoded_out6 = arith.addi %decoded_in6, %all_but_sixteen : vector<32xi8>
+              %decoded_lower6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to6 = arith.ori %decoded_lower_to5, %decoded_lower6 : vector<32xi8>
+              %decoded_upper6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to6 = arith.ori %decoded_upper_to5, %decoded_upper6 : vector<32xi8>
+              %decoded_in7 = arith.xori %decoded_index, %segment7 : vector<32xi8>
+              %decoded_out7 = arith.addi %decoded_in7, %all_but_sixteen : vector<32xi8>
+              %decoded_lower7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to7 = arith.ori %decoded_lower_to6, %decoded_lower7 : vector<32xi8>
+              %decoded_upper7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to7 = arith.ori %decoded_upper_to6, %decoded_upper7 : vector<32xi8>
+              %decoded_sign = arith.andi %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_signed = arith.ori %decoded_upper_to7, %decoded_sign : vector<32xi8>
+              %decoded_is_nan = arith.cmpi eq, %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_lower_all = arith.select %decoded_is_nan, %nan_lower, %decoded_lower_to7 : vector<32xi1>, vector<32xi8>
+              %decoded_upper_all = arith.select %decoded_is_nan, %nan_upper, %decoded_signed : vector<32xi1>, vector<32xi8>
+              %decoded_words0 = vector.shuffle %decoded_lower_all, %decoded_upper_all [0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros0 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes0 = vector.shuffle %decoded_words0, %decoded_zeros0 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded0 = vector.bitcast %decoded_bytes0 : vector<32xi8> to vector<8xf32>
+              %decoded_words1 = vector.shuffle %decoded_lower_all, %decoded_upper_all [8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros1 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes1 = vector.shuffle %decoded_words1, %decoded_zeros1 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded1 = vector.bitcast %decoded_bytes1 : vector<32xi8> to vector<8xf32>
+              %decoded_words2 = vector.shuffle %decoded_lower_all, %decoded_upper_all [16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros2 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes2 = vector.shuffle %decoded_words2, %decoded_zeros2 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded2 = vector.bitcast %decoded_bytes2 : vector<32xi8> to vector<8xf32>
+              %decoded_words3 = vector.shuffle %decoded_lower_all, %decoded_upper_all [24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros3 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes3 = vector.shuffle %decoded_words3, %decoded_zeros3 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded3 = vector.bitcast %decoded_bytes3 : vector<32xi8> to vector<8xf32>
+
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          vector.store %decoded0, %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          vector.store %decoded1, %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          vector.store %decoded2, %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
+
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
+
+          }
+
+          %quarter_start3 = arith.constant 384 : index
+          %quarter_end3 = arith.constant 512 : index
+          scf.for %d = %quarter_start3 to %quarter_end3 step %run {
+              %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
+              %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
+              %decoded_out0 = arith.addi %decoded_in0, %all_but_sixteen : vector<32xi8>
+              %decoded_lower0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_in1 = arith.xori %decoded_index, %segment1 : vector<32xi8>
+              %decoded_out1 = arith.addi %decoded_in1, %all_but_sixteen : vector<32xi8>
+              %decoded_lower1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to1 = arith.ori %decoded_lower0, %decoded_lower1 : vector<32xi8>
+              %decoded_upper1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to1 = arith.ori %decoded_upper0, %decoded_upper1 : vector<32xi8>
+              %decoded_in2 = arith.xori %decoded_index, %segment2 : vector<32xi8>
+              %decoded_out2 = arith.addi %decoded_in2, %all_but_sixteen : vector<32xi8>
+              %decoded_lower2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to2 = arith.ori %decoded_lower_to1, %decoded_lower2 : vector<32xi8>
+              %decoded_upper2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to2 = arith.ori %decoded_upper_to1, %decoded_upper2 : vector<32xi8>
+              %decoded_in3 = arith.xori %decoded_index, %segment3 : vector<32xi8>
+              %decoded_out3 = arith.addi %decoded_in3, %all_but_sixteen : vector<32xi8>
+              %decoded_lower3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to3 = arith.ori %decoded_lower_to2, %decoded_lower3 : vector<32xi8>
+              %decoded_upper3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to3 = arith.ori %decoded_upper_to2, %decoded_upper3 : vector<32xi8>
+              %decoded_in4 = arith.xori %decoded_index, %segment4 : vector<32xi8>
+              %decoded_out4 = arith.addi %decoded_in4, %all_but_sixteen : vector<32xi8>
+              %decoded_lower4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to4 = arith.ori %decoded_lower_to3, %decoded_lower4 : vector<32xi8>
+              %decoded_upper4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to4 = arith.ori %decoded_upper_to3, %decoded_upper4 : vector<32xi8>
+              %decoded_in5 = arith.xori %decoded_index, %segment5 : vector<32xi8>
+              %decoded_out5 = arith.addi %decoded_in5, %all_but_sixteen : vector<32xi8>
+              %decoded_lower5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to5 = arith.ori %decoded_lower_to4, %decoded_lower5 : vector<32xi8>
+              %decoded_upper5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to5 = arith.ori %decoded_upper_to4, %decoded_upper5 : vector<32xi8>
+              %decoded_in6 = arith.xori %decoded_index, %segment6 : vector<32xi8>
+              %decoded_out6 = arith.addi %decoded_in6, %all_but_sixteen : vector<32xi8>
+              %decoded_lower6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to6 = arith.ori %decoded_lower_to5, %decoded_lower6 : vector<32xi8>
+              %decoded_upper6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to6 = arith.ori %decoded_upper_to5, %decoded_upper6 : vector<32xi8>
+              %decoded_in7 = arith.xori %decoded_index, %segment7 : vector<32xi8>
+              %decoded_out7 = arith.addi %decoded_in7, %all_but_sixteen : vector<32xi8>
+              %decoded_lower7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to7 = arith.ori %decoded_lower_to6, %decoded_lower7 : vector<32xi8>
+              %decoded_upper7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to7 = arith.ori %decoded_upper_to6, %decoded_upper7 : vector<32xi8>
+              %decoded_sign = arith.andi %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_signed = arith.ori %decoded_upper_to7, %decoded_sign : vector<32xi8>
+              %decoded_is_nan = arith.cmpi eq, %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_lower_all = arith.select %decoded_is_nan, %nan_lower, %decoded_lower_to7 : vector<32xi1>, vector<32xi8>
+              %decoded_upper_all = arith.select %decoded_is_nan, %nan_upper, %decoded_signed : vector<32xi1>, vector<32xi8>
+              %decoded_words0 = vector.shuffle %decoded_lower_all, %decoded_upper_all [0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros0 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes0 = vector.shuffle %decoded_words0, %decoded_zeros0 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded0 = vector.bitcast %decoded_bytes0 : vector<32xi8> to vector<8xf32>
+              %decoded_words1 = vector.shuffle %decoded_lower_all, %decoded_upper_all [8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros1 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes1 = vector.shuffle %decoded_words1, %decoded_zeros1 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded1 = vector.bitcast %decoded_bytes1 : vector<32xi8> to vector<8xf32>
+              %decoded_words2 = vector.shuffle %decoded_lower_all, %decoded_upper_all [16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros2 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes2 = vector.shuffle %decoded_words2, %decoded_zeros2 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded2 = vector.bitcast %decoded_bytes2 : vector<32xi8> to vector<8xf32>
+              %decoded_words3 = vector.shuffle %decoded_lower_all, %decoded_upper_all [24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros3 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes3 = vector.shuffle %decoded_words3, %decoded_zeros3 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded3 = vector.bitcast %decoded_bytes3 : vector<32xi8> to vector<8xf32>
+
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          vector.store %decoded0, %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          vector.store %decoded1, %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          vector.store %decoded2, %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
+
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
+
+          }
+
+          } else {
+          %line0 = arith.constant 0 : index
+          memref.prefetch %ori_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
+          %line1 = arith.constant 64 : index
+          memref.prefetch %ori_cache[%row_ahead, %line1], read, locality<3>, data : memref<?x512xi8>
+          %line2 = arith.constant 128 : index
+          memref.prefetch %ori_cache[%row_ahead, %line2], read, locality<3>, data : memref<?x512xi8>
+
+          %quarter_start0 = arith.constant 0 : index
+          %quarter_end0 = arith.constant 128 : index
+          scf.for %d = %quarter_start0 to %quarter_end0 step %run {
               %decoded_codes = vector.load %ori_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
               %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
               %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
@@ -595,13 +856,300 @@ stream.executable private @attend_avx2 {
           vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
 
           }
+          %line3 = arith.constant 192 : index
+          memref.prefetch %ori_cache[%row_ahead, %line3], read, locality<3>, data : memref<?x512xi8>
+          %line4 = arith.constant 256 : index
+          memref.prefetch %ori_cache[%row_ahead, %line4], read, locality<3>, data : memref<?x512xi8>
+          %line5 = arith.constant 320 : index
+          memref.prefetch %ori_cache[%row_ahead, %line5], read, locality<3>, data : memref<?x512xi8>
+
+          %quarter_start1 = arith.constant 128 : index
+          %quarter_end1 = arith.constant 256 : index
+          scf.for %d = %quarter_start1 to %quarter_end1 step %run {
+              %decoded_codes = vector.load %ori_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
+              %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
+              %decoded_out0 = arith.addi %decoded_in0, %all_but_sixteen : vector<32xi8>
+              %decoded_lower0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_in1 = arith.xori %decoded_index, %segment1 : vector<32xi8>
+              %decoded_out1 = arith.addi %decoded_in1, %all_but_sixteen : vector<32xi8>
+              %decoded_lower1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to1 = arith.ori %decoded_lower0, %decoded_lower1 : vector<32xi8>
+              %decoded_upper1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to1 = arith.ori %decoded_upper0, %decoded_upper1 : vector<32xi8>
+              %decoded_in2 = arith.xori %decoded_index, %segment2 : vector<32xi8>
+              %decoded_out2 = arith.addi %decoded_in2, %all_but_sixteen : vector<32xi8>
+              %decoded_lower2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to2 = arith.ori %decoded_lower_to1, %decoded_lower2 : vector<32xi8>
+              %decoded_upper2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to2 = arith.ori %decoded_upper_to1, %decoded_upper2 : vector<32xi8>
+              %decoded_in3 = arith.xori %decoded_index, %segment3 : vector<32xi8>
+              %decoded_out3 = arith.addi %decoded_in3, %all_but_sixteen : vector<32xi8>
+              %decoded_lower3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to3 = arith.ori %decoded_lower_to2, %decoded_lower3 : vector<32xi8>
+              %decoded_upper3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to3 = arith.ori %decoded_upper_to2, %decoded_upper3 : vector<32xi8>
+              %decoded_in4 = arith.xori %decoded_index, %segment4 : vector<32xi8>
+              %decoded_out4 = arith.addi %decoded_in4, %all_but_sixteen : vector<32xi8>
+              %decoded_lower4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to4 = arith.ori %decoded_lower_to3, %decoded_lower4 : vector<32xi8>
+              %decoded_upper4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to4 = arith.ori %decoded_upper_to3, %decoded_upper4 : vector<32xi8>
+              %decoded_in5 = arith.xori %decoded_index, %segment5 : vector<32xi8>
+              %decoded_out5 = arith.addi %decoded_in5, %all_but_sixteen : vector<32xi8>
+              %decoded_lower5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to5 = arith.ori %decoded_lower_to4, %decoded_lower5 : vector<32xi8>
+              %decoded_upper5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to5 = arith.ori %decoded_upper_to4, %decoded_upper5 : vector<32xi8>
+              %decoded_in6 = arith.xori %decoded_index, %segment6 : vector<32xi8>
+              %decoded_out6 = arith.addi %decoded_in6, %all_but_sixteen : vector<32xi8>
+              %decoded_lower6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to6 = arith.ori %decoded_lower_to5, %decoded_lower6 : vector<32xi8>
+              %decoded_upper6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to6 = arith.ori %decoded_upper_to5, %decoded_upper6 : vector<32xi8>
+              %decoded_in7 = arith.xori %decoded_index, %segment7 : vector<32xi8>
+              %decoded_out7 = arith.addi %decoded_in7, %all_but_sixteen : vector<32xi8>
+              %decoded_lower7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to7 = arith.ori %decoded_lower_to6, %decoded_lower7 : vector<32xi8>
+              %decoded_upper7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to7 = arith.ori %decoded_upper_to6, %decoded_upper7 : vector<32xi8>
+              %decoded_sign = arith.andi %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_signed = arith.ori %decoded_upper_to7, %decoded_sign : vector<32xi8>
+              %decoded_is_nan = arith.cmpi eq, %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_lower_all = arith.select %decoded_is_nan, %nan_lower, %decoded_lower_to7 : vector<32xi1>, vector<32xi8>
+              %decoded_upper_all = arith.select %decoded_is_nan, %nan_upper, %decoded_signed : vector<32xi1>, vector<32xi8>
+              %decoded_words0 = vector.shuffle %decoded_lower_all, %decoded_upper_all [0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros0 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes0 = vector.shuffle %decoded_words0, %decoded_zeros0 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded0 = vector.bitcast %decoded_bytes0 : vector<32xi8> to vector<8xf32>
+              %decoded_words1 = vector.shuffle %decoded_lower_all, %decoded_upper_all [8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros1 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes1 = vector.shuffle %decoded_words1, %decoded_zeros1 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded1 = vector.bitcast %decoded_bytes1 : vector<32xi8> to vector<8xf32>
+              %decoded_words2 = vector.shuffle %decoded_lower_all, %decoded_upper_all [16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros2 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes2 = vector.shuffle %decoded_words2, %decoded_zeros2 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded2 = vector.bitcast %decoded_bytes2 : vector<32xi8> to vector<8xf32>
+              %decoded_words3 = vector.shuffle %decoded_lower_all, %decoded_upper_all [24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros3 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes3 = vector.shuffle %decoded_words3, %decoded_zeros3 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded3 = vector.bitcast %decoded_bytes3 : vector<32xi8> to vector<8xf32>
+
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          vector.store %decoded0, %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          vector.store %decoded1, %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          vector.store %decoded2, %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
+
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
+
           }
+          %line6 = arith.constant 384 : index
+          memref.prefetch %ori_cache[%row_ahead, %line6], read, locality<3>, data : memref<?x512xi8>
+          %line7 = arith.constant 448 : index
+          memref.prefetch %ori_cache[%row_ahead, %line7], read, locality<3>, data : memref<?x512xi8>
+          %line8 = arith.constant 511 : index
+          memref.prefetch %ori_cache[%row_ahead, %line8], read, locality<3>, data : memref<?x512xi8>
+
+          %quarter_start2 = arith.constant 256 : index
+          %quarter_end2 = arith.constant 384 : index
+          scf.for %d = %quarter_start2 to %quarter_end2 step %run {
+              %decoded_codes = vector.load %ori_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
+              %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
+              %decoded_out0 = arith.addi %decoded_in0, %all_but_sixteen : vector<32xi8>
+              %decoded_lower0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_in1 = arith.xori %decoded_index, %segment1 : vector<32xi8>
+              %decoded_out1 = arith.addi %decoded_in1, %all_but_sixteen : vector<32xi8>
+              %decoded_lower1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to1 = arith.ori %decoded_lower0, %decoded_lower1 : vector<32xi8>
+              %decoded_upper1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to1 = arith.ori %decoded_upper0, %decoded_upper1 : vector<32xi8>
+              %decoded_in2 = arith.xori %decoded_index, %segment2 : vector<32xi8>
+              %decoded_out2 = arith.addi %decoded_in2, %all_but_sixteen : vector<32xi8>
+              %decoded_lower2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to2 = arith.ori %decoded_lower_to1, %decoded_lower2 : vector<32xi8>
+              %decoded_upper2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to2 = arith.ori %decoded_upper_to1, %decoded_upper2 : vector<32xi8>
+              %decoded_in3 = arith.xori %decoded_index, %segment3 : vector<32xi8>
+              %decoded_out3 = arith.addi %decoded_in3, %all_but_sixteen : vector<32xi8>
+              %decoded_lower3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to3 = arith.ori %decoded_lower_to2, %decoded_lower3 : vector<32xi8>
+              %decoded_upper3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to3 = arith.ori %decoded_upper_to2, %decoded_upper3 : vector<32xi8>
+              %decoded_in4 = arith.xori %decoded_index, %segment4 : vector<32xi8>
+              %decoded_out4 = arith.addi %decoded_in4, %all_but_sixteen : vector<32xi8>
+              %decoded_lower4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to4 = arith.ori %decoded_lower_to3, %decoded_lower4 : vector<32xi8>
+              %decoded_upper4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to4 = arith.ori %decoded_upper_to3, %decoded_upper4 : vector<32xi8>
+              %decoded_in5 = arith.xori %decoded_index, %segment5 : vector<32xi8>
+              %decoded_out5 = arith.addi %decoded_in5, %all_but_sixteen : vector<32xi8>
+              %decoded_lower5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to5 = arith.ori %decoded_lower_to4, %decoded_lower5 : vector<32xi8>
+              %decoded_upper5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to5 = arith.ori %decoded_upper_to4, %decoded_upper5 : vector<32xi8>
+              %decoded_in6 = arith.xori %decoded_index, %segment6 : vector<32xi8>
+              %decoded_out6 = arith.addi %decoded_in6, %all_but_sixteen : vector<32xi8>
+              %decoded_lower6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to6 = arith.ori %decoded_lower_to5, %decoded_lower6 : vector<32xi8>
+              %decoded_upper6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to6 = arith.ori %decoded_upper_to5, %decoded_upper6 : vector<32xi8>
+              %decoded_in7 = arith.xori %decoded_index, %segment7 : vector<32xi8>
+              %decoded_out7 = arith.addi %decoded_in7, %all_but_sixteen : vector<32xi8>
+              %decoded_lower7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to7 = arith.ori %decoded_lower_to6, %decoded_lower7 : vector<32xi8>
+              %decoded_upper7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to7 = arith.ori %decoded_upper_to6, %decoded_upper7 : vector<32xi8>
+              %decoded_sign = arith.andi %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_signed = arith.ori %decoded_upper_to7, %decoded_sign : vector<32xi8>
+              %decoded_is_nan = arith.cmpi eq, %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_lower_all = arith.select %decoded_is_nan, %nan_lower, %decoded_lower_to7 : vector<32xi1>, vector<32xi8>
+              %decoded_upper_all = arith.select %decoded_is_nan, %nan_upper, %decoded_signed : vector<32xi1>, vector<32xi8>
+              %decoded_words0 = vector.shuffle %decoded_lower_all, %decoded_upper_all [0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros0 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes0 = vector.shuffle %decoded_words0, %decoded_zeros0 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded0 = vector.bitcast %decoded_bytes0 : vector<32xi8> to vector<8xf32>
+              %decoded_words1 = vector.shuffle %decoded_lower_all, %decoded_upper_all [8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros1 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes1 = vector.shuffle %decoded_words1, %decoded_zeros1 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded1 = vector.bitcast %decoded_bytes1 : vector<32xi8> to vector<8xf32>
+              %decoded_words2 = vector.shuffle %decoded_lower_all, %decoded_upper_all [16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros2 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes2 = vector.shuffle %decoded_words2, %decoded_zeros2 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded2 = vector.bitcast %decoded_bytes2 : vector<32xi8> to vector<8xf32>
+              %decoded_words3 = vector.shuffle %decoded_lower_all, %decoded_upper_all [24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros3 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes3 = vector.shuffle %decoded_words3, %decoded_zeros3 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded3 = vector.bitcast %decoded_bytes3 : vector<32xi8> to vector<8xf32>
+
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          vector.store %decoded0, %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          vector.store %decoded1, %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          vector.store %decoded2, %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
+
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
+
           }
 
-          } else {
-            scf.for %column = %c0 to %columns step %lanes {
-              vector.store %no_elements, %keys[%k, %column] : memref<258x528xf32>, vector<8xf32>
-            }
+          %quarter_start3 = arith.constant 384 : index
+          %quarter_end3 = arith.constant 512 : index
+          scf.for %d = %quarter_start3 to %quarter_end3 step %run {
+              %decoded_codes = vector.load %ori_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.andi %decoded_codes, %code_magnitude : vector<32xi8>
+              %decoded_in0 = arith.xori %decoded_index, %segment0 : vector<32xi8>
+              %decoded_out0 = arith.addi %decoded_in0, %all_but_sixteen : vector<32xi8>
+              %decoded_lower0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper0 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes0, %decoded_out0) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_in1 = arith.xori %decoded_index, %segment1 : vector<32xi8>
+              %decoded_out1 = arith.addi %decoded_in1, %all_but_sixteen : vector<32xi8>
+              %decoded_lower1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to1 = arith.ori %decoded_lower0, %decoded_lower1 : vector<32xi8>
+              %decoded_upper1 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes1, %decoded_out1) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to1 = arith.ori %decoded_upper0, %decoded_upper1 : vector<32xi8>
+              %decoded_in2 = arith.xori %decoded_index, %segment2 : vector<32xi8>
+              %decoded_out2 = arith.addi %decoded_in2, %all_but_sixteen : vector<32xi8>
+              %decoded_lower2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to2 = arith.ori %decoded_lower_to1, %decoded_lower2 : vector<32xi8>
+              %decoded_upper2 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes2, %decoded_out2) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to2 = arith.ori %decoded_upper_to1, %decoded_upper2 : vector<32xi8>
+              %decoded_in3 = arith.xori %decoded_index, %segment3 : vector<32xi8>
+              %decoded_out3 = arith.addi %decoded_in3, %all_but_sixteen : vector<32xi8>
+              %decoded_lower3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to3 = arith.ori %decoded_lower_to2, %decoded_lower3 : vector<32xi8>
+              %decoded_upper3 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes3, %decoded_out3) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to3 = arith.ori %decoded_upper_to2, %decoded_upper3 : vector<32xi8>
+              %decoded_in4 = arith.xori %decoded_index, %segment4 : vector<32xi8>
+              %decoded_out4 = arith.addi %decoded_in4, %all_but_sixteen : vector<32xi8>
+              %decoded_lower4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to4 = arith.ori %decoded_lower_to3, %decoded_lower4 : vector<32xi8>
+              %decoded_upper4 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes4, %decoded_out4) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to4 = arith.ori %decoded_upper_to3, %decoded_upper4 : vector<32xi8>
+              %decoded_in5 = arith.xori %decoded_index, %segment5 : vector<32xi8>
+              %decoded_out5 = arith.addi %decoded_in5, %all_but_sixteen : vector<32xi8>
+              %decoded_lower5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to5 = arith.ori %decoded_lower_to4, %decoded_lower5 : vector<32xi8>
+              %decoded_upper5 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes5, %decoded_out5) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to5 = arith.ori %decoded_upper_to4, %decoded_upper5 : vector<32xi8>
+              %decoded_in6 = arith.xori %decoded_index, %segment6 : vector<32xi8>
+              %decoded_out6 = arith.addi %decoded_in6, %all_but_sixteen : vector<32xi8>
+              %decoded_lower6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to6 = arith.ori %decoded_lower_to5, %decoded_lower6 : vector<32xi8>
+              %decoded_upper6 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes6, %decoded_out6) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to6 = arith.ori %decoded_upper_to5, %decoded_upper6 : vector<32xi8>
+              %decoded_in7 = arith.xori %decoded_index, %segment7 : vector<32xi8>
+              %decoded_out7 = arith.addi %decoded_in7, %all_but_sixteen : vector<32xi8>
+              %decoded_lower7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%lower_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_lower_to7 = arith.ori %decoded_lower_to6, %decoded_lower7 : vector<32xi8>
+              %decoded_upper7 = llvm.call_intrinsic "llvm.x86.avx2.pshuf.b"(%upper_bytes7, %decoded_out7) : (vector<32xi8>, vector<32xi8>) -> vector<32xi8>
+              %decoded_upper_to7 = arith.ori %decoded_upper_to6, %decoded_upper7 : vector<32xi8>
+              %decoded_sign = arith.andi %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_signed = arith.ori %decoded_upper_to7, %decoded_sign : vector<32xi8>
+              %decoded_is_nan = arith.cmpi eq, %decoded_codes, %code_sign : vector<32xi8>
+              %decoded_lower_all = arith.select %decoded_is_nan, %nan_lower, %decoded_lower_to7 : vector<32xi1>, vector<32xi8>
+              %decoded_upper_all = arith.select %decoded_is_nan, %nan_upper, %decoded_signed : vector<32xi1>, vector<32xi8>
+              %decoded_words0 = vector.shuffle %decoded_lower_all, %decoded_upper_all [0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros0 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes0 = vector.shuffle %decoded_words0, %decoded_zeros0 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded0 = vector.bitcast %decoded_bytes0 : vector<32xi8> to vector<8xf32>
+              %decoded_words1 = vector.shuffle %decoded_lower_all, %decoded_upper_all [8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros1 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes1 = vector.shuffle %decoded_words1, %decoded_zeros1 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded1 = vector.bitcast %decoded_bytes1 : vector<32xi8> to vector<8xf32>
+              %decoded_words2 = vector.shuffle %decoded_lower_all, %decoded_upper_all [16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros2 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes2 = vector.shuffle %decoded_words2, %decoded_zeros2 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded2 = vector.bitcast %decoded_bytes2 : vector<32xi8> to vector<8xf32>
+              %decoded_words3 = vector.shuffle %decoded_lower_all, %decoded_upper_all [24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63] : vector<32xi8>, vector<32xi8>
+              %decoded_zeros3 = arith.constant dense<0> : vector<16xi8>
+              %decoded_bytes3 = vector.shuffle %decoded_words3, %decoded_zeros3 [16, 16, 0, 1, 16, 16, 2, 3, 16, 16, 4, 5, 16, 16, 6, 7, 16, 16, 8, 9, 16, 16, 10, 11, 16, 16, 12, 13, 16, 16, 14, 15] : vector<16xi8>, vector<16xi8>
+              %decoded3 = vector.bitcast %decoded_bytes3 : vector<32xi8> to vector<8xf32>
+
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          vector.store %decoded0, %keys[%k, %d0] : memref<258x528xf32>, vector<8xf32>
+
+            %offset1 = arith.constant 8 : index
+            %d1 = arith.addi %d, %offset1 : index
+          vector.store %decoded1, %keys[%k, %d1] : memref<258x528xf32>, vector<8xf32>
+
+            %offset2 = arith.constant 16 : index
+            %d2 = arith.addi %d, %offset2 : index
+          vector.store %decoded2, %keys[%k, %d2] : memref<258x528xf32>, vector<8xf32>
+
+            %offset3 = arith.constant 24 : index
+            %d3 = arith.addi %d, %offset3 : index
+          vector.store %decoded3, %keys[%k, %d3] : memref<258x528xf32>, vector<8xf32>
+
+          }
+
+          }
+
+        } else {
+          scf.for %column = %c0 to %columns step %lanes {
+            vector.store %no_elements, %keys[%k, %column] : memref<258x528xf32>, vector<8xf32>
           }
         }
       }
@@ -1048,7 +1596,6 @@ stream.executable private @fold_avx2 {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
-      %c4 = arith.constant 4 : index
       %lanes = arith.constant 8 : index
       %columns = arith.constant 512 : index
       %nope = arith.constant 512 : index

@@ -56,7 +56,6 @@ stream.executable private @attend_avx512_bf16 {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
-      %c4 = arith.constant 4 : index
       %lanes = arith.constant 16 : index
       %columns = arith.constant 256 : index
       %nope = arith.constant 512 : index
@@ -249,61 +248,43 @@ stream.executable private @attend_avx512_bf16 {
         %key_steps = arith.ceildivui %keys_here, %key_step : index
         %key_end = arith.muli %key_steps, %key_step : index
         %is_first = arith.cmpi eq, %pass_start, %c0 : index
-
-        // Scores: 8 keys x 2 heads in registers, while the keys are still in the L1 cache.
-        scf.for %first_key = %c0 to %key_end step %key_step {
-          %end_of_keys = arith.addi %first_key, %key_step : index
-      scf.for %some_keys = %first_key to %end_of_keys step %key_step {
-        // The rows lie anywhere in memory. Some are touched at once, so that their pages are looked up side by side.
-        %some_keys_end = arith.addi %some_keys, %key_step : index
-        %touched = arith.addi %some_keys_end, %ahead : index
-        scf.for %i = %c0 to %key_step step %c1 {
-          %touched_key = arith.addi %touched, %i : index
-          %any_touched_place = arith.addi %pass_start, %touched_key : index
-          %touched_place = arith.minui %any_touched_place, %last_slot : index
-          %touched_slot = memref.load %slots[%item, %touched_place] : memref<?x256xi32>
-          %is_touched = arith.maxsi %touched_slot, %zero_i32 : i32
-          %touched_row = arith.index_cast %is_touched : i32 to index
-        memref.prefetch %cmp_cache[%touched_row, %c0], read, locality<3>, data : memref<?x512xi8>
+        // The rows lie anywhere in memory. All are touched at once, so that their pages are looked up side by side.
+        %touched_end = arith.addi %key_end, %ahead : index
+        scf.for %k = %c0 to %touched_end step %c1 {
+          %any_place = arith.addi %pass_start, %k : index
+          %place = arith.minui %any_place, %last_slot : index
+          %slot = memref.load %slots[%item, %place] : memref<?x256xi32>
+          %slot_or_first = arith.maxsi %slot, %zero_i32 : i32
+          %row = arith.index_cast %slot_or_first : i32 to index
+        memref.prefetch %cmp_cache[%row, %c0], read, locality<3>, data : memref<?x512xi8>
 
         }
-        scf.for %k = %some_keys to %some_keys_end step %c1 {
-          %place = arith.addi %pass_start, %k : index
-          %in_block = arith.cmpi ult, %place, %key_block : index
-          %slot_place = arith.select %in_block, %place, %c0 : index
-          %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
-          %slot = arith.select %in_block, %slot_any, %masked : i32
-          %attended = arith.cmpi sge, %slot, %zero_i32 : i32
-          scf.if %attended {
-            %row = arith.index_cast %slot : i32 to index
-            // One is asked for some keys before it is needed, line by line between the work.
-            %any_place_ahead = arith.addi %place, %ahead : index
-            %place_ahead = arith.minui %any_place_ahead, %last_slot : index
-            %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
-            %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
-            %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
-            %row_ahead = arith.index_cast %slot_or_same : i32 to index
-          %tile = arith.constant 128 : index
-          scf.for %t = %c0 to %c4 step %c1 {
-            %last_line = arith.constant 511 : index
-            %quarter_bytes = arith.constant 192 : index
-            %quarter = arith.muli %t, %quarter_bytes : index
-            %line_offset0 = arith.constant 0 : index
-            %any_line0 = arith.addi %quarter, %line_offset0 : index
-            %line0 = arith.minui %any_line0, %last_line : index
-            memref.prefetch %cmp_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
-            %line_offset64 = arith.constant 64 : index
-            %any_line64 = arith.addi %quarter, %line_offset64 : index
-            %line64 = arith.minui %any_line64, %last_line : index
-            memref.prefetch %cmp_cache[%row_ahead, %line64], read, locality<3>, data : memref<?x512xi8>
-            %line_offset128 = arith.constant 128 : index
-            %any_line128 = arith.addi %quarter, %line_offset128 : index
-            %line128 = arith.minui %any_line128, %last_line : index
-            memref.prefetch %cmp_cache[%row_ahead, %line128], read, locality<3>, data : memref<?x512xi8>
+      scf.for %k = %c0 to %key_end step %c1 {
+        %place = arith.addi %pass_start, %k : index
+        %in_block = arith.cmpi ult, %place, %key_block : index
+        %slot_place = arith.select %in_block, %place, %c0 : index
+        %slot_any = memref.load %slots[%item, %slot_place] : memref<?x256xi32>
+        %slot = arith.select %in_block, %slot_any, %masked : i32
+        %attended = arith.cmpi sge, %slot, %zero_i32 : i32
+        scf.if %attended {
+          %row = arith.index_cast %slot : i32 to index
+          // One is asked for some keys before it is needed, line by line between the work.
+          %any_place_ahead = arith.addi %place, %ahead : index
+          %place_ahead = arith.minui %any_place_ahead, %last_slot : index
+          %slot_ahead = memref.load %slots[%item, %place_ahead] : memref<?x256xi32>
+          %attended_ahead = arith.cmpi sge, %slot_ahead, %zero_i32 : i32
+          %slot_or_same = arith.select %attended_ahead, %slot_ahead, %slot : i32
+          %row_ahead = arith.index_cast %slot_or_same : i32 to index
+          %line0 = arith.constant 0 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line0], read, locality<3>, data : memref<?x512xi8>
+          %line1 = arith.constant 64 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line1], read, locality<3>, data : memref<?x512xi8>
+          %line2 = arith.constant 128 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line2], read, locality<3>, data : memref<?x512xi8>
 
-            %tile_start = arith.muli %t, %tile : index
-            %tile_end = arith.addi %tile_start, %tile : index
-          scf.for %d = %tile_start to %tile_end step %run {
+          %quarter_start0 = arith.constant 0 : index
+          %quarter_end0 = arith.constant 128 : index
+          scf.for %d = %quarter_start0 to %quarter_end0 step %run {
               %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
               %decoded_index = arith.extui %decoded_codes : vector<32xi8> to vector<32xi16>
               %decoded_lower = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words0, %decoded_index, %words1)
@@ -351,18 +332,182 @@ stream.executable private @attend_avx512_bf16 {
 
 
           }
+          %line3 = arith.constant 192 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line3], read, locality<3>, data : memref<?x512xi8>
+          %line4 = arith.constant 256 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line4], read, locality<3>, data : memref<?x512xi8>
+          %line5 = arith.constant 320 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line5], read, locality<3>, data : memref<?x512xi8>
+
+          %quarter_start1 = arith.constant 128 : index
+          %quarter_end1 = arith.constant 256 : index
+          scf.for %d = %quarter_start1 to %quarter_end1 step %run {
+              %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.extui %decoded_codes : vector<32xi8> to vector<32xi16>
+              %decoded_lower = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words0, %decoded_index, %words1)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words2, %decoded_index, %words3)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper_bit = arith.andi %decoded_index, %upper_magnitudes : vector<32xi16>
+              %decoded_is_upper = arith.cmpi ne, %decoded_upper_bit, %no_words : vector<32xi16>
+              %decoded_magnitude = arith.select %decoded_is_upper, %decoded_upper, %decoded_lower : vector<32xi1>, vector<32xi16>
+              %decoded_sign = arith.andi %decoded_index, %code_sign : vector<32xi16>
+              %decoded_sign_placed = arith.shli %decoded_sign, %code_sign_place : vector<32xi16>
+              %decoded_signed = arith.ori %decoded_magnitude, %decoded_sign_placed : vector<32xi16>
+              %decoded_is_nan = arith.cmpi eq, %decoded_index, %code_nan : vector<32xi16>
+              %decoded_all = arith.select %decoded_is_nan, %nan_words, %decoded_signed : vector<32xi1>, vector<32xi16>
+              %decoded_part0 = vector.shuffle %decoded_all, %decoded_all [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] : vector<32xi16>, vector<32xi16>
+              %decoded_wide0 = arith.extui %decoded_part0 : vector<16xi16> to vector<16xi32>
+              %decoded_bits0 = arith.shli %decoded_wide0, %sixteens : vector<16xi32>
+              %decoded0 = vector.bitcast %decoded_bits0 : vector<16xi32> to vector<16xf32>
+              %decoded_part1 = vector.shuffle %decoded_all, %decoded_all [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31] : vector<32xi16>, vector<32xi16>
+              %decoded_wide1 = arith.extui %decoded_part1 : vector<16xi16> to vector<16xi32>
+              %decoded_bits1 = arith.shli %decoded_wide1, %sixteens : vector<16xi32>
+              %decoded1 = vector.bitcast %decoded_bits1 : vector<16xi32> to vector<16xf32>
+
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          %decoded0_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded0) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded0_short = vector.bitcast %decoded0_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded0_short_pairs = vector.bitcast %decoded0_short : vector<16xi16> to vector<8xi32>
+          %decoded0_short_column = arith.divui %d0, %c2 : index
+          vector.store %decoded0_short_pairs, %keys[%k, %decoded0_short_column] : memref<64x272xi32>, vector<8xi32>
+
+
+
+            %offset1 = arith.constant 16 : index
+            %d1 = arith.addi %d, %offset1 : index
+          %decoded1_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded1) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded1_short = vector.bitcast %decoded1_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded1_short_pairs = vector.bitcast %decoded1_short : vector<16xi16> to vector<8xi32>
+          %decoded1_short_column = arith.divui %d1, %c2 : index
+          vector.store %decoded1_short_pairs, %keys[%k, %decoded1_short_column] : memref<64x272xi32>, vector<8xi32>
+
+
+
+          }
+          %line6 = arith.constant 384 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line6], read, locality<3>, data : memref<?x512xi8>
+          %line7 = arith.constant 448 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line7], read, locality<3>, data : memref<?x512xi8>
+          %line8 = arith.constant 511 : index
+          memref.prefetch %cmp_cache[%row_ahead, %line8], read, locality<3>, data : memref<?x512xi8>
+
+          %quarter_start2 = arith.constant 256 : index
+          %quarter_end2 = arith.constant 384 : index
+          scf.for %d = %quarter_start2 to %quarter_end2 step %run {
+              %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.extui %decoded_codes : vector<32xi8> to vector<32xi16>
+              %decoded_lower = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words0, %decoded_index, %words1)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words2, %decoded_index, %words3)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper_bit = arith.andi %decoded_index, %upper_magnitudes : vector<32xi16>
+              %decoded_is_upper = arith.cmpi ne, %decoded_upper_bit, %no_words : vector<32xi16>
+              %decoded_magnitude = arith.select %decoded_is_upper, %decoded_upper, %decoded_lower : vector<32xi1>, vector<32xi16>
+              %decoded_sign = arith.andi %decoded_index, %code_sign : vector<32xi16>
+              %decoded_sign_placed = arith.shli %decoded_sign, %code_sign_place : vector<32xi16>
+              %decoded_signed = arith.ori %decoded_magnitude, %decoded_sign_placed : vector<32xi16>
+              %decoded_is_nan = arith.cmpi eq, %decoded_index, %code_nan : vector<32xi16>
+              %decoded_all = arith.select %decoded_is_nan, %nan_words, %decoded_signed : vector<32xi1>, vector<32xi16>
+              %decoded_part0 = vector.shuffle %decoded_all, %decoded_all [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] : vector<32xi16>, vector<32xi16>
+              %decoded_wide0 = arith.extui %decoded_part0 : vector<16xi16> to vector<16xi32>
+              %decoded_bits0 = arith.shli %decoded_wide0, %sixteens : vector<16xi32>
+              %decoded0 = vector.bitcast %decoded_bits0 : vector<16xi32> to vector<16xf32>
+              %decoded_part1 = vector.shuffle %decoded_all, %decoded_all [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31] : vector<32xi16>, vector<32xi16>
+              %decoded_wide1 = arith.extui %decoded_part1 : vector<16xi16> to vector<16xi32>
+              %decoded_bits1 = arith.shli %decoded_wide1, %sixteens : vector<16xi32>
+              %decoded1 = vector.bitcast %decoded_bits1 : vector<16xi32> to vector<16xf32>
+
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          %decoded0_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded0) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded0_short = vector.bitcast %decoded0_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded0_short_pairs = vector.bitcast %decoded0_short : vector<16xi16> to vector<8xi32>
+          %decoded0_short_column = arith.divui %d0, %c2 : index
+          vector.store %decoded0_short_pairs, %keys[%k, %decoded0_short_column] : memref<64x272xi32>, vector<8xi32>
+
+
+
+            %offset1 = arith.constant 16 : index
+            %d1 = arith.addi %d, %offset1 : index
+          %decoded1_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded1) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded1_short = vector.bitcast %decoded1_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded1_short_pairs = vector.bitcast %decoded1_short : vector<16xi16> to vector<8xi32>
+          %decoded1_short_column = arith.divui %d1, %c2 : index
+          vector.store %decoded1_short_pairs, %keys[%k, %decoded1_short_column] : memref<64x272xi32>, vector<8xi32>
+
+
+
           }
 
-          } else {
-            scf.for %column = %c0 to %columns step %lanes {
-              vector.store %no_elements, %keys[%k, %column] : memref<64x272xi32>, vector<16xi32>
-            }
+          %quarter_start3 = arith.constant 384 : index
+          %quarter_end3 = arith.constant 512 : index
+          scf.for %d = %quarter_start3 to %quarter_end3 step %run {
+              %decoded_codes = vector.load %cmp_cache[%row, %d] : memref<?x512xi8>, vector<32xi8>
+              %decoded_index = arith.extui %decoded_codes : vector<32xi8> to vector<32xi16>
+              %decoded_lower = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words0, %decoded_index, %words1)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper = llvm.call_intrinsic "llvm.x86.avx512.vpermi2var.hi.512"(%words2, %decoded_index, %words3)
+                : (vector<32xi16>, vector<32xi16>, vector<32xi16>) -> vector<32xi16>
+              %decoded_upper_bit = arith.andi %decoded_index, %upper_magnitudes : vector<32xi16>
+              %decoded_is_upper = arith.cmpi ne, %decoded_upper_bit, %no_words : vector<32xi16>
+              %decoded_magnitude = arith.select %decoded_is_upper, %decoded_upper, %decoded_lower : vector<32xi1>, vector<32xi16>
+              %decoded_sign = arith.andi %decoded_index, %code_sign : vector<32xi16>
+              %decoded_sign_placed = arith.shli %decoded_sign, %code_sign_place : vector<32xi16>
+              %decoded_signed = arith.ori %decoded_magnitude, %decoded_sign_placed : vector<32xi16>
+              %decoded_is_nan = arith.cmpi eq, %decoded_index, %code_nan : vector<32xi16>
+              %decoded_all = arith.select %decoded_is_nan, %nan_words, %decoded_signed : vector<32xi1>, vector<32xi16>
+              %decoded_part0 = vector.shuffle %decoded_all, %decoded_all [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] : vector<32xi16>, vector<32xi16>
+              %decoded_wide0 = arith.extui %decoded_part0 : vector<16xi16> to vector<16xi32>
+              %decoded_bits0 = arith.shli %decoded_wide0, %sixteens : vector<16xi32>
+              %decoded0 = vector.bitcast %decoded_bits0 : vector<16xi32> to vector<16xf32>
+              %decoded_part1 = vector.shuffle %decoded_all, %decoded_all [16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31] : vector<32xi16>, vector<32xi16>
+              %decoded_wide1 = arith.extui %decoded_part1 : vector<16xi16> to vector<16xi32>
+              %decoded_bits1 = arith.shli %decoded_wide1, %sixteens : vector<16xi32>
+              %decoded1 = vector.bitcast %decoded_bits1 : vector<16xi32> to vector<16xf32>
+
+
+            %offset0 = arith.constant 0 : index
+            %d0 = arith.addi %d, %offset0 : index
+          %decoded0_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded0) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded0_short = vector.bitcast %decoded0_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded0_short_pairs = vector.bitcast %decoded0_short : vector<16xi16> to vector<8xi32>
+          %decoded0_short_column = arith.divui %d0, %c2 : index
+          vector.store %decoded0_short_pairs, %keys[%k, %decoded0_short_column] : memref<64x272xi32>, vector<8xi32>
+
+
+
+            %offset1 = arith.constant 16 : index
+            %d1 = arith.addi %d, %offset1 : index
+          %decoded1_short_bfloat16 = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%decoded1) : (vector<16xf32>) -> vector<16xbf16>
+          %decoded1_short = vector.bitcast %decoded1_short_bfloat16 : vector<16xbf16> to vector<16xi16>
+
+          %decoded1_short_pairs = vector.bitcast %decoded1_short : vector<16xi16> to vector<8xi32>
+          %decoded1_short_column = arith.divui %d1, %c2 : index
+          vector.store %decoded1_short_pairs, %keys[%k, %decoded1_short_column] : memref<64x272xi32>, vector<8xi32>
+
+
+
+          }
+
+
+        } else {
+          scf.for %column = %c0 to %columns step %lanes {
+            vector.store %no_elements, %keys[%k, %column] : memref<64x272xi32>, vector<16xi32>
           }
         }
       }
 
       // Key after key is what Q.K reads; P.V reads the same column of two keys at a time.
-      scf.for %k = %first_key to %end_of_keys step %c2 {
+      scf.for %k = %c0 to %key_end step %c2 {
         %k_next = arith.addi %k, %c1 : index
         %pair = arith.divui %k, %c2 : index
         scf.for %d = %c0 to %nope step %lanes {
@@ -379,34 +524,35 @@ stream.executable private @attend_avx512_bf16 {
         }
       }
 
-          scf.for %k = %first_key to %end_of_keys step %keys_at_once {
-            %place0 = arith.constant 0 : index
-            %k0 = arith.addi %k, %place0 : index
-            %place1 = arith.constant 1 : index
-            %k1 = arith.addi %k, %place1 : index
-            %place2 = arith.constant 2 : index
-            %k2 = arith.addi %k, %place2 : index
-            %place3 = arith.constant 3 : index
-            %k3 = arith.addi %k, %place3 : index
-            %place4 = arith.constant 4 : index
-            %k4 = arith.addi %k, %place4 : index
-            %place5 = arith.constant 5 : index
-            %k5 = arith.addi %k, %place5 : index
-            %place6 = arith.constant 6 : index
-            %k6 = arith.addi %k, %place6 : index
-            %place7 = arith.constant 7 : index
-            %k7 = arith.addi %k, %place7 : index
-            %dots:16 = scf.for %d = %c0 to %columns step %lanes
-                iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
-              %key0 = vector.load %keys[%k0, %d] : memref<64x272xi32>, vector<16xi32>
-              %key1 = vector.load %keys[%k1, %d] : memref<64x272xi32>, vector<16xi32>
-              %key2 = vector.load %keys[%k2, %d] : memref<64x272xi32>, vector<16xi32>
-              %key3 = vector.load %keys[%k3, %d] : memref<64x272xi32>, vector<16xi32>
-              %key4 = vector.load %keys[%k4, %d] : memref<64x272xi32>, vector<16xi32>
-              %key5 = vector.load %keys[%k5, %d] : memref<64x272xi32>, vector<16xi32>
-              %key6 = vector.load %keys[%k6, %d] : memref<64x272xi32>, vector<16xi32>
-              %key7 = vector.load %keys[%k7, %d] : memref<64x272xi32>, vector<16xi32>
-              %q0 = vector.load %packed[%head0, %d] : memref<2x256xi32>, vector<16xi32>
+        // Scores: 8 keys x 2 heads in registers.
+        scf.for %k = %c0 to %key_end step %keys_at_once {
+          %place0 = arith.constant 0 : index
+          %k0 = arith.addi %k, %place0 : index
+          %place1 = arith.constant 1 : index
+          %k1 = arith.addi %k, %place1 : index
+          %place2 = arith.constant 2 : index
+          %k2 = arith.addi %k, %place2 : index
+          %place3 = arith.constant 3 : index
+          %k3 = arith.addi %k, %place3 : index
+          %place4 = arith.constant 4 : index
+          %k4 = arith.addi %k, %place4 : index
+          %place5 = arith.constant 5 : index
+          %k5 = arith.addi %k, %place5 : index
+          %place6 = arith.constant 6 : index
+          %k6 = arith.addi %k, %place6 : index
+          %place7 = arith.constant 7 : index
+          %k7 = arith.addi %k, %place7 : index
+          %dots:16 = scf.for %d = %c0 to %columns step %lanes
+              iter_args(%sum0 = %zeros, %sum1 = %zeros, %sum2 = %zeros, %sum3 = %zeros, %sum4 = %zeros, %sum5 = %zeros, %sum6 = %zeros, %sum7 = %zeros, %sum8 = %zeros, %sum9 = %zeros, %sum10 = %zeros, %sum11 = %zeros, %sum12 = %zeros, %sum13 = %zeros, %sum14 = %zeros, %sum15 = %zeros) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>) {
+            %key0 = vector.load %keys[%k0, %d] : memref<64x272xi32>, vector<16xi32>
+            %key1 = vector.load %keys[%k1, %d] : memref<64x272xi32>, vector<16xi32>
+            %key2 = vector.load %keys[%k2, %d] : memref<64x272xi32>, vector<16xi32>
+            %key3 = vector.load %keys[%k3, %d] : memref<64x272xi32>, vector<16xi32>
+            %key4 = vector.load %keys[%k4, %d] : memref<64x272xi32>, vector<16xi32>
+            %key5 = vector.load %keys[%k5, %d] : memref<64x272xi32>, vector<16xi32>
+            %key6 = vector.load %keys[%k6, %d] : memref<64x272xi32>, vector<16xi32>
+            %key7 = vector.load %keys[%k7, %d] : memref<64x272xi32>, vector<16xi32>
+            %q0 = vector.load %packed[%head0, %d] : memref<2x256xi32>, vector<16xi32>
             %next0_a = vector.bitcast %q0 : vector<16xi32> to vector<32xbf16>
             %next0_b = vector.bitcast %key0 : vector<16xi32> to vector<32xbf16>
             %next0 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum0, %next0_a, %next0_b)
@@ -447,7 +593,7 @@ stream.executable private @attend_avx512_bf16 {
             %next7 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum7, %next7_a, %next7_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-              %q1 = vector.load %packed[%head1, %d] : memref<2x256xi32>, vector<16xi32>
+            %q1 = vector.load %packed[%head1, %d] : memref<2x256xi32>, vector<16xi32>
             %next8_a = vector.bitcast %q1 : vector<16xi32> to vector<32xbf16>
             %next8_b = vector.bitcast %key0 : vector<16xi32> to vector<32xbf16>
             %next8 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum8, %next8_a, %next8_b)
@@ -488,12 +634,12 @@ stream.executable private @attend_avx512_bf16 {
             %next15 = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%sum15, %next15_a, %next15_b)
               : (vector<16xf32>, vector<32xbf16>, vector<32xbf16>) -> vector<16xf32>
 
-              scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
-            }
-            // key_step divides the key block, so that all of these slots are there.
-            %place_in_block = arith.addi %pass_start, %k : index
-            %slots_here = vector.load %slots[%item, %place_in_block] : memref<?x256xi32>, vector<8xi32>
-            %attended = arith.cmpi sge, %slots_here, %some_zeros_i32 : vector<8xi32>
+            scf.yield %next0, %next1, %next2, %next3, %next4, %next5, %next6, %next7, %next8, %next9, %next10, %next11, %next12, %next13, %next14, %next15 : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
+          }
+          // key_step divides the key block, so that all of these slots are there.
+          %place_in_block = arith.addi %pass_start, %k : index
+          %slots_here = vector.load %slots[%item, %place_in_block] : memref<?x256xi32>, vector<8xi32>
+          %attended = arith.cmpi sge, %slots_here, %some_zeros_i32 : vector<8xi32>
           %dot0_0_0_lower = vector.shuffle %dots#0, %dots#1 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
           %dot0_0_0_upper = vector.shuffle %dots#0, %dots#1 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
           %dot0_0_0 = arith.addf %dot0_0_0_lower, %dot0_0_0_upper : vector<16xf32>
@@ -519,9 +665,9 @@ stream.executable private @attend_avx512_bf16 {
           %dot0_3_0_upper = vector.shuffle %dot0_2_0, %dot0_2_0 [1, 3, 5, 7, 9, 11, 13, 15] : vector<16xf32>, vector<16xf32>
           %dot0_3_0 = arith.addf %dot0_3_0_lower, %dot0_3_0_upper : vector<8xf32>
           %dot0 = vector.shuffle %dot0_3_0, %dot0_3_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-            %scaled0 = arith.mulf %dot0, %some_factors : vector<8xf32>
-            %score0 = arith.select %attended, %scaled0, %some_minus_infinities : vector<8xi1>, vector<8xf32>
-            vector.store %score0, %scores[%head0, %k] : memref<2x64xf32>, vector<8xf32>
+          %scaled0 = arith.mulf %dot0, %some_factors : vector<8xf32>
+          %score0 = arith.select %attended, %scaled0, %some_minus_infinities : vector<8xi1>, vector<8xf32>
+          vector.store %score0, %scores[%head0, %k] : memref<2x64xf32>, vector<8xf32>
           %dot1_0_0_lower = vector.shuffle %dots#8, %dots#9 [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
           %dot1_0_0_upper = vector.shuffle %dots#8, %dots#9 [8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31] : vector<16xf32>, vector<16xf32>
           %dot1_0_0 = arith.addf %dot1_0_0_lower, %dot1_0_0_upper : vector<16xf32>
@@ -547,10 +693,9 @@ stream.executable private @attend_avx512_bf16 {
           %dot1_3_0_upper = vector.shuffle %dot1_2_0, %dot1_2_0 [1, 3, 5, 7, 9, 11, 13, 15] : vector<16xf32>, vector<16xf32>
           %dot1_3_0 = arith.addf %dot1_3_0_lower, %dot1_3_0_upper : vector<8xf32>
           %dot1 = vector.shuffle %dot1_3_0, %dot1_3_0 [0, 1, 2, 3, 4, 5, 6, 7] : vector<8xf32>, vector<8xf32>
-            %scaled1 = arith.mulf %dot1, %some_factors : vector<8xf32>
-            %score1 = arith.select %attended, %scaled1, %some_minus_infinities : vector<8xi1>, vector<8xf32>
-            vector.store %score1, %scores[%head1, %k] : memref<2x64xf32>, vector<8xf32>
-          }
+          %scaled1 = arith.mulf %dot1, %some_factors : vector<8xf32>
+          %score1 = arith.select %attended, %scaled1, %some_minus_infinities : vector<8xi1>, vector<8xf32>
+          vector.store %score1, %scores[%head1, %k] : memref<2x64xf32>, vector<8xf32>
         }
 
         // Softmax over the pass; the weights are rounded, their sum is of the float32 ones.
@@ -979,7 +1124,6 @@ stream.executable private @fold_avx512_bf16 {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
-      %c4 = arith.constant 4 : index
       %lanes = arith.constant 16 : index
       %columns = arith.constant 256 : index
       %nope = arith.constant 512 : index

@@ -146,6 +146,41 @@ class _AbandonedError(Exception):
     """Another task of the job has failed."""
 
 
+class _Crew:
+    """Threads with a lane each, and the queue that they take jobs from until it is ended."""
+
+    def __init__(self) -> None:
+        self.jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self.threads: set[threading.Thread] = set()
+
+    def serve(self, open_lane: Callable[[], Lane]) -> None:
+        """What each thread does."""
+        # Not left to whoever starts it: an interrupt may come to that one first.
+        self.threads.add(threading.current_thread())
+        own: list[Lane] = []
+
+        def lane() -> Lane:
+            if not own:
+                own.append(open_lane())
+            return own[0]
+
+        while (job := self.jobs.get()) is not None:
+            job.help(lane)
+            # A job holds the caller's arrays: not until the next one comes.
+            del job
+        # A call may have left a job behind the end.
+        with contextlib.suppress(queue.Empty):
+            while True:
+                late = self.jobs.get_nowait()
+                if late is not None:
+                    late.help(lane)
+                del late
+        for opened in own:
+            opened.close()
+        # The end is for all of them, however many there are.
+        self.jobs.put(None)
+
+
 class WorkerPool:
     """`count` lanes: one for whoever calls, the others with a thread each, started when first needed.
 
@@ -157,8 +192,7 @@ class WorkerPool:
     def __init__(self, count: int, open_lane: Callable[[], Lane] = Lane) -> None:
         self.count = count
         self._open_lane = open_lane
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
+        self._crew = _Crew()
         self._starting = threading.Lock()
         self._caller_lane: Lane | None = None
         self._caller_free = threading.Lock()
@@ -181,13 +215,11 @@ class WorkerPool:
             self._run_here(tasks[0])
             return
         job = _Job(tasks)
-        if helpers:
-            helpers = min(helpers, self._start(self.count - own_thread))
-            if not helpers and not own_thread:
-                raise RuntimeError(f"no thread with a stack of {_STACK_BYTES >> 20} MiB can be started")
         try:
-            for _ in range(helpers):
-                self._jobs.put(job)
+            if helpers:
+                helpers = self._ask(job, helpers, self.count - own_thread)
+                if not helpers and not own_thread:
+                    raise RuntimeError(f"no thread with a stack of {_STACK_BYTES >> 20} MiB can be started")
             # With helpers, a caller that finds its lane taken leaves the work to them; without, it waits.
             if own_thread and not (helpers and self._caller_free.locked()):
                 with self._caller_free:
@@ -211,11 +243,11 @@ class WorkerPool:
 
     def close(self) -> None:
         """End the threads and let go of the lanes; waits for running tasks."""
+        _open_pools.discard(self)
         with self._starting:
-            threads, self._threads = self._threads, []
-            for _ in threads:
-                self._jobs.put(None)
-            for thread in threads:
+            crew, self._crew = self._crew, _Crew()
+            crew.jobs.put(None)
+            for thread in list(crew.threads):
                 thread.join()
         with self._caller_free:
             if self._caller_lane is not None:
@@ -223,17 +255,30 @@ class WorkerPool:
                 self._caller_lane = None
 
     def _caller(self) -> Lane:
-        self._caller_lane = self._caller_lane or self._open_lane()
+        if self._caller_lane is None:
+            _open_pools.add(self)
+            self._caller_lane = self._open_lane()
         return self._caller_lane
 
-    def _start(self, threads: int) -> int:
-        """How many threads there are: that many at the least, unless no more can be started."""
-        if len(self._threads) >= threads:
-            return threads
+    def _ask(self, job: _Job, helpers: int, threads: int) -> int:
+        """Have up to `helpers` of `threads` threads help with the job; how many will."""
+        while True:
+            crew = self._start(threads)
+            helpers = min(helpers, len(crew.threads))
+            for _ in range(helpers):
+                crew.jobs.put(job)
+            # The pool may have been closed meanwhile, and its threads ended before they saw the job.
+            if crew is self._crew:
+                return helpers
+
+    def _start(self, threads: int) -> _Crew:
+        """The crew, with that many threads at the least, unless no more can be started."""
         with self._starting:
-            while len(self._threads) < threads:
-                name = f"{_THREAD_NAME}{len(self._threads) + 1}"
-                thread = threading.Thread(target=self._serve, name=name, daemon=True)
+            crew = self._crew
+            while len(crew.threads) < threads:
+                _open_pools.add(self)
+                name = f"{_THREAD_NAME}{len(crew.threads) + 1}"
+                thread = threading.Thread(target=crew.serve, args=(self._open_lane,), name=name, daemon=True)
                 stack_of_others = threading.stack_size(_STACK_BYTES)
                 try:
                     thread.start()
@@ -242,25 +287,12 @@ class WorkerPool:
                     break
                 finally:
                     threading.stack_size(stack_of_others)
-                self._threads.append(thread)
-            return len(self._threads)
-
-    def _serve(self) -> None:
-        own: list[Lane] = []
-
-        def lane() -> Lane:
-            if not own:
-                own.append(self._open_lane())
-            return own[0]
-
-        while (job := self._jobs.get()) is not None:
-            job.help(lane)
-            # A job holds the caller's arrays: not until the next one comes.
-            del job
-        for opened in own:
-            opened.close()
+                crew.threads.add(thread)
+            return crew
 
 
+_open_pools: set[WorkerPool] = set()
+"""Those with a thread or a lane; a call may still use one that is not in `_pools` any more."""
 _pools: dict[int | str, WorkerPool] = {}
 _pools_guard = threading.Lock()
 
@@ -298,7 +330,7 @@ def close_all() -> None:
     with _pools_guard:
         for release in _before_closing:
             release()
-        for opened in _pools.values():
+        for opened in list(_open_pools):
             opened.close()
         _pools.clear()
 
@@ -307,9 +339,10 @@ def _forget_after_fork() -> None:
     """A child has none of its parent's threads, and locks in whatever state they were: begin afresh."""
     global _pools_guard
     _pools_guard = threading.Lock()
-    if _pools:
+    if _open_pools:
         # Closing a device waits for threads that are not here: the parent's lanes stay as they are.
-        _keep_for_good(dict(_pools))
+        _keep_for_good(list(_open_pools))
+    _open_pools.clear()
     _pools.clear()
 
 

@@ -45,6 +45,75 @@ def test_one_worker_does_all_in_the_callers_thread(monkeypatch: pytest.MonkeyPat
     assert threads == [threading.get_ident()] * 5
 
 
+def nothing(lane: Lane, check: Check) -> None:
+    """A task."""
+
+
+def alive() -> set[threading.Thread]:
+    return {one for one in threading.enumerate() if one.name.startswith("qsmla-worker-")}
+
+
+def test_an_interrupt_while_a_thread_starts_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes when the thread runs already, and whoever started it does not know yet."""
+    before = alive()
+    wait = threading.Event.wait
+    interrupts: list[int] = []
+
+    def interrupted(event: threading.Event, timeout: float | None = None) -> bool:
+        result = wait(event, timeout)
+        if not interrupts and sys._getframe(1).f_code.co_name == "start":
+            interrupts.append(1)
+            raise KeyboardInterrupt
+        return result
+
+    lanes = WorkerPool(3)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Event, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            lanes.run([nothing] * 3)
+    done: list[int] = []
+    lanes.run([lambda lane, check: done.append(1)] * 3)
+    assert len(done) == 3
+    closing = threading.Thread(target=lanes.close, daemon=True)
+    closing.start()
+    closing.join(timeout=20)
+    assert not closing.is_alive()
+    assert alive() <= before
+
+
+def test_pools_that_are_closed_while_others_call_leave_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QSMLA_NUM_WORKERS", "3")
+    over = threading.Event()
+    counts = {"asked": 0, "done": 0}
+    guard = threading.Lock()
+
+    def task(lane: Lane, check: Check) -> None:
+        with guard:
+            counts["done"] += 1
+
+    def call() -> None:
+        while not over.is_set():
+            lanes = pool()
+            for _ in range(2):
+                with guard:
+                    counts["asked"] += 3
+                lanes.run([task] * 3)
+
+    callers = [threading.Thread(target=call) for _ in range(2)]
+    for caller in callers:
+        caller.start()
+    for _ in range(60):
+        workers.close_all()
+        over.wait(0.005)
+    over.set()
+    for caller in callers:
+        caller.join(timeout=20)
+        assert not caller.is_alive()
+    workers.close_all()
+    assert counts["done"] == counts["asked"] > 0
+    assert alive() == set()
+
+
 @pytest.mark.parametrize("started", [0, 1])
 def test_threads_that_cannot_be_started_are_done_without(
     started: int, monkeypatch: pytest.MonkeyPatch

@@ -34,6 +34,7 @@ MAX_WORKERS: Final = 132
 """The cores a partition can name."""
 
 _THREAD_NAME: Final = "qsmla-worker-"
+_LOOK_AGAIN_S: Final = 0.05
 _STACK_BYTES: Final = 2 << 20
 """Stack of a thread that computes: kernels keep a block of keys there, 0.7 MB with what goes with it."""
 
@@ -84,13 +85,15 @@ class _Job:
     """The tasks of one call; threads take them from the left until none is left.
 
     An interrupt may come between any two steps of the main thread, and only there: so nothing but helper
-    threads is counted, and the main thread's own part is over when it waits.
+    threads is counted, by themselves, and the main thread's own part is over when it waits. It holds no lock
+    then, which an interrupt would leave held, or released once too often.
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = deque(tasks)
-        self._helping = 0
-        self._changed = threading.Condition()
+        self._begun: deque[None] = deque()
+        self._ended: deque[None] = deque()
+        self._news: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._error: BaseException | None = None
 
     def work(self, lane: Callable[[], Lane]) -> None:
@@ -110,12 +113,11 @@ class _Job:
 
     def help(self, lane: Callable[[], Lane]) -> None:
         """The same, in a helper thread, which the caller waits for."""
-        with self._changed:
-            self._helping += 1
+        # Before a task is taken: whoever sees that none is left knows of all who have one.
+        self._begun.append(None)
         self.work(lane)
-        with self._changed:
-            self._helping -= 1
-            self._changed.notify_all()
+        self._ended.append(None)
+        self._news.put(None)
 
     def fail(self, error: BaseException) -> None:
         """Take the tasks away; those that have begun end at their next check. The first error counts."""
@@ -124,8 +126,10 @@ class _Job:
 
     def wait(self) -> None:
         """Return when no helper is at work any more; raise the first error that a task raised."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._tasks and self._helping == 0)
+        while self._tasks or len(self._ended) < len(self._begun):
+            # An interrupt may take the news and not see it: so they are looked for in any case.
+            with contextlib.suppress(queue.Empty):
+                self._news.get(timeout=_LOOK_AGAIN_S)
         if self._error is not None:
             try:
                 raise self._error

@@ -116,8 +116,8 @@ def _flaw_of_loads(partition: Partition) -> str | None:
     spare = partition.rows - _known_rows(partition)
     most = sum(room) + sum(more[:spare])
     if max(least) < largest and not any(one <= rest for one in room):
-        # Then one of those is the core with the largest load.
-        fits = [nth for nth, one in enumerate(more) if one <= rest]
+        # Then one of those is the core with the largest load, by such a row.
+        fits = [nth for nth, one in enumerate(more) if one <= rest] if spare else []
         most = sum(room) + more.pop(fits[0]) + sum(more[: spare - 1]) if fits else -1
     most = min(most, whole_rows * (INT32_MAX + overhead))
     if max(least) > largest or not 0 <= rest <= most or 0 < rest <= overhead:

@@ -128,6 +128,15 @@ def test_a_partition_made_by_hand_is_held_to_the_same() -> None:
         Partition(**fields | {"fingerprint": -1})
 
 
+def test_a_largest_load_that_no_core_can_have() -> None:
+    """The core with whole rows has 3 blocks at the most, the other has none of its own."""
+    partition = plan_rows(np.array([1, 0, 6]), np.array([3], np.int32), 2, 0)
+    assert partition.largest_load == 4
+    fields = {name: getattr(partition, name) for name in Partition.__dataclass_fields__}
+    with pytest.raises(ValueError, match=r"^total load 7, largest 5; the split rows alone make 6, 4"):
+        Partition(**fields | {"largest_load": 5})
+
+
 @st.composite
 def changed_words(draw: st.DrawFn) -> NDArray[np.int32]:
     """A plan of a few rows, one or two words of which may be others."""
@@ -144,7 +153,8 @@ def changed_words(draw: st.DrawFn) -> NDArray[np.int32]:
     return words
 
 
-@settings(max_examples=400)
+# The same examples each time: 12,000 were run once, and a rare one is no reason for a change to fail.
+@settings(max_examples=400, derandomize=True)
 @given(changed_words())
 def test_what_is_let_through_is_a_plan_of_some_rows(words: NDArray[np.int32]) -> None:
     try:

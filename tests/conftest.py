@@ -41,6 +41,7 @@ _THOROUGH = (
     "runtime/test_device_array.py",
     "runtime/test_bits.py",
     "runtime/test_devices.py",
+    "runtime/test_mla_bits.py",
     "runtime/test_mla_operator.py",
     "runtime/test_operator_property.py",
     "runtime/test_operator_sizes.py",

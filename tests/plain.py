@@ -110,3 +110,11 @@ def assert_same_bits(a: Arguments, b: Arguments) -> None:
     np.testing.assert_array_equal(bits(output_a), bits(output_b))
     np.testing.assert_array_equal(lse_a, lse_b)
     assert np.isfinite(output_a.astype(np.float32)).all()
+
+
+def assert_same_bytes(
+    results: tuple[npt.NDArray[Any], ...], expected: tuple[npt.NDArray[Any], ...], rows: Any = slice(None)
+) -> None:
+    """Whether results are, byte for byte, some rows of others."""
+    for result, wanted in zip(results, expected, strict=True):
+        assert result.tobytes() == wanted[rows].tobytes()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from compiled import arguments_of, check, poisoned, run
 from matrix.cases import find
-from plain import Arguments, counts
+from plain import Arguments, assert_same_bytes, counts
 
 import qsmla
 from qsmla.ir.schedule import KEY_BLOCK
@@ -64,13 +63,6 @@ def requests(arguments: Arguments, order: list[int]) -> Arguments:
         chosen["key"] = qsmla.aligned_empty(key.shape, key.dtype)
         chosen["key"][...] = key
     return chosen | {"value": None}
-
-
-def assert_same_bytes(
-    results: tuple[npt.NDArray[Any], ...], expected: tuple[npt.NDArray[Any], ...], rows: Any = slice(None)
-) -> None:
-    for result, wanted in zip(results, expected, strict=True):
-        assert result.tobytes() == wanted[rows].tobytes()
 
 
 @by_kernel

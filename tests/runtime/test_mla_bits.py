@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from matrix.mla_cases import mla_specs
-from mla_calls import Arguments, Results, check, counts_of, metadata_arguments, mla_arguments, poisoned, run
+from mla_calls import Arguments, check, counts_of, metadata_arguments, mla_arguments, poisoned, run
+from plain import assert_same_bytes
 
 import qsmla
 from qsmla.ir.spec import MlaSpec
@@ -82,11 +83,6 @@ def requests(arguments: Arguments, order: list[int]) -> Arguments:
             chosen[name] = qsmla.aligned_empty(cache.shape, cache.dtype)
             chosen[name][...] = cache
     return chosen
-
-
-def assert_same_bytes(results: Results, expected: Results, rows: Any = slice(None)) -> None:
-    for result, wanted in zip(results, expected, strict=True):
-        assert result.tobytes() == wanted[rows].tobytes()
 
 
 def planned(arguments: Arguments, num_cores: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 import operator
@@ -56,7 +57,12 @@ def resolve_scale(scale_value: Any, name: str = "scale_value") -> float:
             refuse(name, scale_value, "a number that is finite in float32")
     if not math.isfinite(scale_value) or abs(scale_value) > _LARGEST_FLOAT32:
         refuse(name, scale_value, "a number that is finite in float32")
-    return float(np.float32(scale_value))
+    return _in_float32(scale_value)
+
+
+@functools.lru_cache(maxsize=256)
+def _in_float32(value: float) -> float:
+    return float(np.float32(value))
 
 
 def resolve_kv_dtype(key_dtype: np.dtype[Any], kv_dtype: Any, name: str = "key") -> str:

@@ -14,11 +14,12 @@ import numpy.typing as npt
 from qsmla.compiler.targets import Target
 from qsmla.runtime.arrays import aligned_empty
 from qsmla.runtime.attributes import KEY_DTYPES, QUERY_DTYPES
-from qsmla.runtime.devices import Input, KeptArray, aligned, element_type
+from qsmla.runtime.devices import Copied, Input, KeptArray, Resident, element_type
 from qsmla.runtime.lanes import Lane
 from qsmla.runtime.lengths import as_int32
 from qsmla.runtime.limits import check_buffer
 from qsmla.runtime.notices import warn_of_copies
+from qsmla.runtime.staging import Staging, in_place
 from qsmla.runtime.workers import Check, before_closing, pool
 
 _DTYPES = (*QUERY_DTYPES, *KEY_DTYPES, np.dtype(np.int32))
@@ -151,8 +152,8 @@ def from_device(
 def kernel_inputs(
     arrays: Iterable[tuple[str, npt.NDArray[Any] | KeptArray]],
     resident: Mapping[str, DeviceArray],
+    staging: Staging | None,
     *,
-    in_place: bool,
     caches: Sequence[str],
 ) -> list[Input]:
     """Arrays, by the names of the arguments they come from, as a kernel takes them.
@@ -160,7 +161,8 @@ def kernel_inputs(
     Args:
         arrays: in the kernel's order and shapes; where one is resident, its values do not matter.
         resident: those on the device.
-        in_place: whether the device reads the host's memory; arrays it cannot read are then copied once.
+        staging: takes what a device that reads the host's memory cannot read where it lies; None: the device
+            does not.
         caches: those whose copies a user is told of.
     """
     inputs: list[Input] = []
@@ -169,14 +171,17 @@ def kernel_inputs(
         if isinstance(array, KeptArray):
             inputs.append(array)
         elif there is not None and there.nbytes:
-            inputs.append(rt.HalBufferView(there.buffer, array.shape, element_type(array.dtype)))
-        elif in_place:
-            readable = aligned(array)
-            if readable is not array and name in caches:
+            view = rt.HalBufferView(there.buffer, array.shape, element_type(array.dtype))
+            inputs.append(Resident(view))
+        elif staging is None:
+            inputs.append(Copied(array))
+        elif name in caches:
+            found = in_place(array)
+            if found is None:
                 warn_of_copies(name, array)
-            inputs.append(readable)
+            inputs.append(found or KeptArray(array))
         else:
-            inputs.append(array)
+            inputs.append(staging.readable(array))
     return inputs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from abc import ABC, abstractmethod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
 import iree.runtime as rt
 import ml_dtypes
@@ -27,6 +27,8 @@ SCRATCH_BYTES: Final = {"llvm-cpu": 16 << 20, "vulkan": 64 << 20, "cuda": 256 <<
 """About what the intermediate tensors of one call of a kernel may take, by the kind of its target;
 on a CPU little enough to stay in the cache."""
 _USAGE: Final = int(rt.BufferUsage.DEFAULT)
+_MOST_VIEWS: Final = 256
+"""Of arrays that lie where a CPU reads them: the caches of a model's layers."""
 
 
 def importable(array: npt.NDArray[Any]) -> bool:
@@ -103,6 +105,7 @@ class CpuDevice(Device):
     def __init__(self) -> None:
         # The caching allocator keeps the transient buffers of one call for the next: their pages stay mapped.
         super().__init__(rt.get_driver(DRIVERS[self.kind]).create_default_device(allocators=["caching"]))
+        self._views: dict[tuple[int, tuple[int, ...], np.dtype[Any]], rt.HalBufferView] = {}
 
     def _buffer(self, array: npt.NDArray[Any], is_aligned: bool) -> rt.HalBuffer:
         allocator = self.hal.allocator
@@ -113,13 +116,34 @@ class CpuDevice(Device):
             return allocator.allocate_buffer_copy(self._MEMORY, _USAGE, self.hal, np.ascontiguousarray(array))
         return allocator.allocate_buffer(self._MEMORY, _USAGE, ALIGNMENT)
 
+    def view_of_memory(self, at: int, array: npt.NDArray[Any]) -> rt.HalBufferView:
+        """A contiguous array at an aligned address: the view of one call does for the next.
+
+        It does not keep the memory alive, and says nothing but where that is and what shape it has.
+        """
+        known = (at, array.shape, array.dtype)
+        view = self._views.get(known)
+        if view is None:
+            if len(self._views) >= _MOST_VIEWS:
+                self._views.clear()
+            memory = (ctypes.c_uint8 * array.nbytes).from_address(at)
+            buffer = self.hal.allocator.import_host_allocation(memory, self._MEMORY, _USAGE)
+            view = rt.HalBufferView(buffer, array.shape, element_type(array.dtype))
+            self._views[known] = view
+        return view
+
+    def close(self) -> None:
+        """Let go of the device, and before it of what must not outlive it."""
+        self._views.clear()
+        super().close()
+
     def read(self, view: rt.HalBufferView, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """The result in the device's own memory."""
         if not view.byte_length:
             return np.empty(view.shape, dtype)
         # A third of the time that `asarray` takes.
         memory: Any = view.map()
-        return np.frombuffer(memory, np.uint8, view.byte_length).view(dtype).reshape(view.shape)
+        return np.ndarray(view.shape, dtype, memory)
 
 
 class KeptArray:
@@ -138,8 +162,31 @@ class KeptArray:
         return view
 
 
-Input = npt.NDArray[Any] | KeptArray | rt.HalBufferView
-"""A tensor that a kernel takes; a view is one of the only device of its target."""
+class Input(Protocol):
+    """A tensor that a kernel takes."""
+
+    def on(self, device: Device) -> rt.HalBufferView:
+        """The tensor as an argument of kernels on the device; called by whoever drives it."""
+
+
+class Copied(NamedTuple):
+    """An array that is copied to a device at every call."""
+
+    array: npt.NDArray[Any]
+
+    def on(self, device: Device) -> rt.HalBufferView:
+        """A copy."""
+        return device.view(self.array)
+
+
+class Resident(NamedTuple):
+    """A tensor on the only device of its target."""
+
+    view: rt.HalBufferView
+
+    def on(self, device: Device) -> rt.HalBufferView:
+        """The tensor."""
+        return self.view
 
 
 class GpuDevice(Device):

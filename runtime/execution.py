@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import iree.runtime as rt
-import numpy as np
-
 from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.ir.spec import NOPE_DIM, ROPE_DIM
-from qsmla.runtime.devices import Device, Input, KeptArray
+from qsmla.runtime.devices import Device, Input
 from qsmla.runtime.lanes import Kernel, Lane
 from qsmla.runtime.output import Output
 from qsmla.runtime.partition import CoreRange
 from qsmla.runtime.program import Fold, LongRow, Nothing, Program, Store, WholeRows
 from qsmla.runtime.slots import Slots
+from qsmla.runtime.staging import Staging
 from qsmla.runtime.workers import Check, WorkerPool
 
 
@@ -32,6 +30,8 @@ class Work:
     heads: int
     output: Output
     """Written."""
+    staging: Staging | None = None
+    """What holds copies among the inputs, to be given back."""
 
 
 def item_bytes(heads: int) -> int:
@@ -56,6 +56,8 @@ def run_program(kernel: Kernel, work: Work, program: Program, pool: WorkerPool) 
         # The traceback of an error holds this frame, and must not hold a device's buffers.
         execution.close()
     program.give_back(execution.slots)
+    if work.staging is not None:
+        work.staging.give_back()
 
 
 class _Execution:
@@ -104,15 +106,8 @@ class _Inputs:
     """What the kernel's functions take beside work items and partial results, where a lane reads it."""
 
     def __init__(self, device: Device, work: Work) -> None:
-        self.attend = [_view(one, device) for one in work.inputs]
-        self.fold = [_view(one, device) for one in work.fold_inputs]
-
-
-def _view(tensor: Input, device: Device) -> rt.HalBufferView:
-    """A tensor as an argument; arrays are such as the device reads in place, if it does."""
-    if isinstance(tensor, np.ndarray):
-        return device.view(tensor, is_aligned=device.reads_host_memory)
-    return tensor.on(device) if isinstance(tensor, KeptArray) else tensor
+        self.attend = [one.on(device) for one in work.inputs]
+        self.fold = [one.on(device) for one in work.fold_inputs]
 
 
 class _LaneRun:

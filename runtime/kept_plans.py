@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -25,11 +26,11 @@ class KeptPlan:
         self._keep = keep
         self._programs: dict[tuple[str, int], Program] = {}
 
-    def program(self, order: RowOrder, kind: str, heads: int) -> Program:
+    def program(self, order: Callable[[], RowOrder], kind: str, heads: int) -> Program:
         """The steps of a call.
 
         Args:
-            order: the rows that the plan is of; the plan alone says which they are.
+            order: makes the rows that the plan is of; the plan alone says which they are.
             kind: of the call's target.
             heads: of its queries.
         """
@@ -38,7 +39,7 @@ class KeptPlan:
         if program is None:
             chunk = max(1, SCRATCH_BYTES[kind] // item_bytes(heads))
             fold_chunk = max(1, self.partition.slots) if kind == "llvm-cpu" else chunk
-            program = Program(order, self.partition, chunk=chunk, fold_chunk=fold_chunk, keep=self._keep)
+            program = Program(order(), self.partition, chunk=chunk, fold_chunk=fold_chunk, keep=self._keep)
             if self._keep:
                 self._programs[known] = program
         return program

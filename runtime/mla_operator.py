@@ -13,7 +13,7 @@ from qsmla.compiler.targets import Target
 from qsmla.ir.spec import NOPE_DIM, MlaSpec
 from qsmla.runtime.arrays import aligned_memory
 from qsmla.runtime.device_array import Array, DeviceArray, from_device, kernel_inputs
-from qsmla.runtime.devices import KeptArray, aligned
+from qsmla.runtime.devices import KeptArray
 from qsmla.runtime.execution import Work, run_program
 from qsmla.runtime.fingerprint import check_fingerprint
 from qsmla.runtime.kept_plans import KeptPlan, given_plan, own_plan
@@ -25,6 +25,7 @@ from qsmla.runtime.mla_checks import OUTPUT_DTYPE, MlaCall, check_mla_call
 from qsmla.runtime.mla_selection import MlaSelection, select
 from qsmla.runtime.output import Output, Result, results_of
 from qsmla.runtime.row_keys import Lengths
+from qsmla.runtime.staging import Staging
 from qsmla.runtime.workers import pool
 
 _ON_DEVICE: Final = ("q", "ori_kv", "cmp_kv", "ori_sparse_indices", "cmp_sparse_indices")
@@ -182,7 +183,7 @@ def _run(
     _check_buffers(call, selection, target)
     lanes = pool(target)
     program = _kept_plan(call, selection, lanes.count, metadata).program(
-        selection.order, target.kind, call.spec.heads
+        lambda: selection.order, target.kind, call.spec.heads
     )
     stay_on = target if "q" in resident else None
     for name, indices in selection.indices.items():
@@ -191,9 +192,8 @@ def _run(
             resident.pop(f"{name}_sparse_indices", None)
 
     def compute(output: Output) -> None:
-        in_place = target.kind == "llvm-cpu"
-        work = _work(call, selection, output, resident, in_place=in_place)
-        run_program(kernel, work, program, lanes)
+        staging = Staging() if target.kind == "llvm-cpu" else None
+        run_program(kernel, _work(call, selection, output, staging, resident), program, lanes)
         if len(selection.order.output_row) < len(call.query):
             nobody = np.ones(len(call.query), np.bool_)
             nobody[selection.order.output_row] = False
@@ -238,11 +238,10 @@ def _work(
     call: MlaCall,
     selection: MlaSelection,
     output: Output,
+    staging: Staging | None,
     resident: dict[str, DeviceArray],
-    *,
-    in_place: bool,
 ) -> Work:
-    """The call's arrays as the kernel takes them; `in_place`: the device reads the host's memory."""
+    """The call's arrays as the kernel takes them; arguments as of `qsmla.runtime.work.work`."""
     arrays: dict[str, npt.NDArray[Any] | KeptArray] = {"q": call.query}
     for name, part in call.parts.items():
         arrays[f"{name}_kv"] = _with_a_first(part.cache)
@@ -253,11 +252,12 @@ def _work(
     descales = [call.parts[name].descale if name in call.parts else 1.0 for name in ("ori", "cmp")]
     arrays |= {"ranges": selection.ranges, "descales": np.array(descales, np.float32)}
     return Work(
-        inputs=kernel_inputs(arrays.items(), resident, in_place=in_place, caches=("ori_kv", "cmp_kv")),
-        fold_inputs=[aligned(call.sinks) if in_place else call.sinks],
+        inputs=kernel_inputs(arrays.items(), resident, staging, caches=("ori_kv", "cmp_kv")),
+        fold_inputs=kernel_inputs([("sinks", call.sinks)], resident, staging, caches=()),
         scale=call.scale,
         heads=call.spec.heads,
         output=output,
+        staging=staging,
     )
 
 

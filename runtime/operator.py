@@ -22,7 +22,8 @@ from qsmla.runtime.limits import check_buffers
 from qsmla.runtime.mla_operator import LoadedMla
 from qsmla.runtime.output import Output, Result, results_of
 from qsmla.runtime.partition import NUM_CORES
-from qsmla.runtime.work import kept_plan, plan_of, row_order, select, work
+from qsmla.runtime.staging import Staging
+from qsmla.runtime.work import kept_plan, plan_of, select, work
 from qsmla.runtime.workers import pool, worker_count
 
 _ON_DEVICE: Final = ("query", "key", "sparse_indices")
@@ -239,7 +240,7 @@ def _run(
     check_buffers(call, selection.blocks, target)
     lanes = pool(target)
     program = kept_plan(call, selection, lanes.count, metadata).program(
-        row_order(selection), target.kind, call.spec.heads
+        selection.order, target.kind, call.spec.heads
     )
     stay_on = target if "query" in resident else None
     if selection.indices is not call.indices:
@@ -247,9 +248,8 @@ def _run(
         resident.pop("sparse_indices", None)
 
     def compute(output: Output) -> None:
-        in_place = target.kind == "llvm-cpu"
-        made = work(call, selection, output, in_place=in_place, resident=resident)
-        run_program(kernel, made, program, lanes)
+        staging = Staging() if target.kind == "llvm-cpu" else None
+        run_program(kernel, work(call, selection, output, staging, resident), program, lanes)
         if len(selection.blocks) < len(call.query):
             output.put_nothing(selection.geometry.batch < 0)
 

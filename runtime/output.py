@@ -42,33 +42,41 @@ class HostOutput(Output):
         shape: of the output; the last two dimensions are heads and columns.
         dtype: of the output.
         out: written and returned; None: a new array.
+        with_lse: whether anybody asks for the lse.
     """
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: np.dtype[Any], out: npt.NDArray[Any] | None = None
+        self,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        out: npt.NDArray[Any] | None = None,
+        *,
+        with_lse: bool = True,
     ) -> None:
         self._result = np.empty(shape, dtype) if out is None else out
         rows = (math.prod(shape[:-2]), *shape[-2:])
         in_place = self._result.flags.c_contiguous
         self._output = self._result.reshape(rows) if in_place else np.empty(rows, dtype)
-        self._lse = np.empty(rows[:-1], np.float32)
+        self._lse = np.empty(rows[:-1], np.float32) if with_lse else None
 
     def put(self, rows: Rows, device: Device, output: rt.HalBufferView, lse: rt.HalBufferView) -> None:
         """Copy the rows to their places."""
         self._output[rows] = device.read(output, self._output.dtype)
-        self._lse[rows] = device.read(lse, np.float32)
+        if self._lse is not None:
+            self._lse[rows] = device.read(lse, np.float32)
 
     def put_nothing(self, rows: Rows, lse: npt.ArrayLike = -np.inf) -> None:
         """Zeros, and what the lse is without a score."""
         self._output[rows] = 0
-        self._lse[rows] = lse
+        if self._lse is not None:
+            self._lse[rows] = lse
 
-    def results(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
+    def results(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32] | None]:
         """The arrays."""
         shape = self._result.shape
         if not self._result.flags.c_contiguous:
             self._result[...] = self._output.reshape(shape)
-        return self._result, self._lse.reshape(shape[:-1])
+        return self._result, None if self._lse is None else self._lse.reshape(shape[:-1])
 
 
 class DeviceOutput(Output):
@@ -124,7 +132,11 @@ def results_of(
         stay_on: the target whose device the results stay on; None: they come to the host.
         return_softmax_lse: whether the lse is returned too.
     """
-    output = HostOutput(shape, dtype, out) if stay_on is None else DeviceOutput(stay_on, shape, dtype)
+    output: Output
+    if stay_on is None:
+        output = HostOutput(shape, dtype, out, with_lse=return_softmax_lse)
+    else:
+        output = DeviceOutput(stay_on, shape, dtype)
     compute(output)
     result, lse = output.results()
     return (result, lse) if return_softmax_lse else result

@@ -20,7 +20,9 @@ from qsmla.runtime.kept_plans import KeptPlan, given_plan, own_plan
 from qsmla.runtime.output import Output
 from qsmla.runtime.partition import Partition, plan_rows
 from qsmla.runtime.program import RowOrder
-from qsmla.runtime.selection import RowGeometry, all_valid, choose, row_geometry
+from qsmla.runtime.selection import MOST_ROWS_KEPT, RowGeometry, all_valid, choose, row_geometry
+from qsmla.runtime.staging import Staging
+from qsmla.runtime.workers import before_closing
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +34,21 @@ class Selection:
     """[rows, K]; valid ids first."""
     blocks: npt.NDArray[np.int64]
     """[planned rows]: key blocks."""
+    blocks_each: int | None = None
+    """Key blocks of each planned row, where all have as many."""
+
+    def order(self) -> RowOrder:
+        """The planned rows, as a program takes them."""
+        geometry = self.geometry
+        return RowOrder(geometry.planned, geometry.planned_batch, self.blocks, geometry.first_in_order)
 
 
 def select(call: AttentionCall) -> Selection:
     """Count each row's valid ids, in key blocks, and bring them to the front where they are not."""
     geometry = row_geometry(call)
     if all_valid(call, geometry):
-        keys_in_row = call.indices.shape[1] * call.spec.sparse_block_size
-        return Selection(geometry, call.indices, _alike(len(geometry.planned), -(-keys_in_row // KEY_BLOCK)))
+        each = -(-call.indices.shape[1] * call.spec.sparse_block_size // KEY_BLOCK)
+        return Selection(geometry, call.indices, _alike(len(geometry.planned), each), each)
     counts, indices = choose(call, geometry)
     keys = counts[geometry.planned].astype(np.int64) * call.spec.sparse_block_size
     return Selection(geometry, indices, -(-keys // KEY_BLOCK))
@@ -81,15 +90,22 @@ def kept_plan(
     geometry = selection.geometry
     rows = (selection.blocks, geometry.rows_per_batch)
     if metadata is None:
+        if selection.blocks_each is not None and len(selection.blocks) <= MOST_ROWS_KEPT:
+            return _plan_of_alike(geometry, selection.blocks_each, num_cores)
         return own_plan(*rows, num_cores, first_rows=geometry.first_rows)
     given = check_fingerprint(metadata, _mark(call, selection))
     return given_plan(given, *rows, first_rows=geometry.first_rows)
 
 
-def row_order(selection: Selection) -> RowOrder:
-    """The planned rows, as a program takes them."""
-    geometry = selection.geometry
-    return RowOrder(geometry.planned, geometry.planned_batch, selection.blocks, geometry.first_in_order)
+@functools.lru_cache(maxsize=16)
+def _plan_of_alike(geometry: RowGeometry, blocks_each: int, num_cores: int) -> KeptPlan:
+    """The kept plan of a kept geometry, found without comparing what the two are made of."""
+    blocks = _alike(len(geometry.planned), blocks_each)
+    return own_plan(blocks, geometry.rows_per_batch, num_cores, first_rows=geometry.first_rows)
+
+
+# Views must not outlive their devices.
+before_closing(_plan_of_alike.cache_clear)
 
 
 def _mark(call: AttentionCall, selection: Selection) -> int:
@@ -113,8 +129,7 @@ def work(
     call: AttentionCall,
     selection: Selection,
     output: Output,
-    *,
-    in_place: bool,
+    staging: Staging | None,
     resident: Mapping[str, DeviceArray],
 ) -> Work:
     """The call's arrays as the kernel takes them, to be written to `output`.
@@ -123,7 +138,8 @@ def work(
         call: the call.
         selection: what its rows attend to.
         output: takes the rows.
-        in_place: whether the device reads the host's memory; arrays it cannot read are then copied once.
+        staging: takes what a device that reads the host's memory cannot read where it lies; None: the device
+            does not.
         resident: those of query, key and sparse_indices that are on the device.
     """
     geometry = selection.geometry
@@ -141,8 +157,9 @@ def work(
         arrays["block_table"] = call.block_table
     arrays |= {"query_lengths": geometry.query_lengths, "kv_lengths": geometry.kv_lengths}
     return Work(
-        inputs=kernel_inputs(arrays.items(), resident, in_place=in_place, caches=("key",)),
+        inputs=kernel_inputs(arrays.items(), resident, staging, caches=("key",)),
         scale=call.scale,
         heads=call.spec.heads,
         output=output,
+        staging=staging,
     )

@@ -50,8 +50,11 @@ def worker_count() -> int:
         ValueError: QSMLA_NUM_WORKERS is not a number in 1..132.
     """
     text = os.environ.get(ENVIRONMENT_VARIABLE)
-    if text is None:
-        return min(_physical_cores(), MAX_WORKERS)
+    return min(_physical_cores(), MAX_WORKERS) if text is None else _count_in(text)
+
+
+@functools.lru_cache(maxsize=16)
+def _count_in(text: str) -> int:
     digits = text.strip()
     # Other scripts have digits too.
     is_number = digits.isascii() and digits.isdecimal() and len(digits) <= 9

@@ -12,13 +12,14 @@ import pytest
 from qsmla.runtime import notices
 from qsmla.runtime.arrays import aligned_empty
 from qsmla.runtime.device_array import kernel_inputs
+from qsmla.runtime.staging import Staging
 
 
 def test_copies_are_told_of_once_whatever_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notices, "_told_of_copies", False)
 
     def take(name: str, array: npt.NDArray[Any]) -> None:
-        kernel_inputs([(name, array)], {}, in_place=True, caches=("key",))
+        kernel_inputs([(name, array)], {}, Staging(), caches=("key",))
 
     def unaligned(rows: int) -> npt.NDArray[Any]:
         return aligned_empty((rows, 657), np.uint8)[:, :656]

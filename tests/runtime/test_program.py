@@ -99,12 +99,12 @@ def test_programs_are_kept_for_a_kind_of_target_and_heads() -> None:
     blocks, counts = np.array([3, 5]), np.array([2])
     plan = own_plan(blocks, counts, 2)
     order = order_of([[3, 5]])
-    kept = plan.program(order, "llvm-cpu", 4)
-    assert plan.program(order, "llvm-cpu", 4) is kept
-    assert plan.program(order, "llvm-cpu", 8) is not kept
-    assert plan.program(order, "vulkan", 4) is not kept
+    kept = plan.program(lambda: order, "llvm-cpu", 4)
+    assert plan.program(lambda: order, "llvm-cpu", 4) is kept
+    assert plan.program(lambda: order, "llvm-cpu", 8) is not kept
+    assert plan.program(lambda: order, "vulkan", 4) is not kept
     once = KeptPlan(plan.partition, keep=False)
-    assert once.program(order, "llvm-cpu", 4) is not once.program(order, "llvm-cpu", 4)
+    assert once.program(lambda: order, "llvm-cpu", 4) is not once.program(lambda: order, "llvm-cpu", 4)
 
 
 @pytest.mark.parametrize(

@@ -136,8 +136,15 @@ def _overhead(
     return interleave(calls, _OVERHEAD_ROUNDS, _OVERHEAD_PAUSE_S)
 
 
+def _ready(case: AttentionCase, choice: Choice) -> Callable[[int], Any]:
+    """qsmla's calls of a case, compiled and found right."""
+    contender = product(case, choice.target)
+    admit([contender], case.expected)
+    return contender.call
+
+
 def _scaling(case: AttentionCase, rounds: int, choice: Choice) -> float:
-    call = product(case, choice.target).call
+    call = _ready(case, choice)
     every = worker_count()
 
     def with_workers(count: int) -> Callable[[int], Any]:
@@ -158,7 +165,7 @@ def _scaling(case: AttentionCase, rounds: int, choice: Choice) -> float:
 
 
 def _costs(cases: list[AttentionCase], rounds: int, choice: Choice) -> list[Cost]:
-    calls = {case.name: product(case, choice.target).call for case in cases}
+    calls = {case.name: _ready(case, choice) for case in cases}
     spreads = interleave(calls, rounds)
     return [
         Cost(case.heads, case.rows, case.keys, 1e9 * spreads[case.name].median / case.attended / case.heads)

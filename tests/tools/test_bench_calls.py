@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import numpy as np
 import pytest
 
 from qsmla.tools import bench_calls, bench_report
 from qsmla.tools.bench import Settings
 from qsmla.tools.bench_calls import Calls
+from qsmla.tools.bench_measure import Spread
 from qsmla.tools.bench_peers import Choice
-from qsmla.tools.bench_shapes import Shape
+from qsmla.tools.bench_shapes import Shape, build_cache, build_case
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +60,32 @@ def test_json_holds_all_of_it(calls: Calls):
     assert set(shown) == {"workers", "overhead", "first", "scaling", "costs", "flatness", "absent"}
     assert shown["first"]["qsmla"] == {"cold": calls.first["qsmla"].cold, "warm": calls.first["qsmla"].warm}
     assert shown["costs"][0]["nanoseconds"] == calls.costs[0].nanoseconds
+
+
+def test_what_is_timed_has_been_compiled_and_found_right(monkeypatch: pytest.MonkeyPatch):
+    """A compiler's seconds were in the ratios once: a slow first call got two rounds, itself one of them."""
+    original = bench_calls.product
+    made: list[str] = []
+
+    def product(case, target):
+        contender = original(case, target)
+
+        def output(result):
+            made.append(case.name)
+            return contender.output(result)
+
+        return dataclasses.replace(contender, output=output)
+
+    def interleave(calls, rounds):
+        assert len(made) == len(calls)
+        made.clear()
+        return {name: Spread.of([1.0, 1.0]) for name in calls}
+
+    monkeypatch.setattr(bench_calls, "product", product)
+    monkeypatch.setattr(bench_calls, "interleave", interleave)
+    cache = build_cache(1024, "int8", np.random.default_rng(0))
+    cases = [build_case(Shape(rows, 2, 512), cache, "int8", np.random.default_rng(0)) for rows in (1, 3)]
+    assert [cost.rows for cost in bench_calls._costs(cases, 2, Choice(alone=True))] == [1, 3]
 
 
 def test_one_worker_scales_with_nothing(monkeypatch: pytest.MonkeyPatch):

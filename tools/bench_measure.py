@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 LARGEST_ERROR: Final = 0.01
 """Allowed |difference| / |reference| (Frobenius norms): all contenders multiply bfloat16 numbers."""
-PAUSE_S: Final = 0.005
-"""Before a contender's turn: threads of an OpenMP runtime spin on for some milliseconds behind their own
-call, on the cores that the next contender needs."""
+PAUSE_S: Final = 0.03
+"""Before a contender's turn: threads of an OpenMP runtime spin on behind their own call, on the cores that the
+next contender needs. GNU's look 300,000 times, each of which takes 40 and more cycles: with a pause of 5 ms
+the next contender was up to 40 % slower, with 30 ms it is as fast as without any spinning."""
 WARM_UP_BELOW_S: Final = 0.1
 """A turn begins with an untimed call where calls are shorter than this: else it would pay for the threads,
 code and scratch memory that whoever had the turn before left. Longer calls hardly feel how they begin."""

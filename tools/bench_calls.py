@@ -18,8 +18,9 @@ from qsmla.compiler.cache import ENVIRONMENT_VARIABLE as CACHE_VARIABLE
 from qsmla.runtime.workers import ENVIRONMENT_VARIABLE as WORKERS_VARIABLE
 from qsmla.runtime.workers import worker_count
 from qsmla.tools.bench import SEED, Settings, threads
-from qsmla.tools.bench_measure import Absent, Spread, admit, interleave, one_line
+from qsmla.tools.bench_measure import OWN, Absent, Spread, admit, interleave, one_line
 from qsmla.tools.bench_peers import COMPILED, Choice, product, torch_attention
+from qsmla.tools.bench_roof import multiplies_bf16, square
 from qsmla.tools.bench_shapes import AttentionCase, Shape, build_cache, build_case
 
 SMALLEST: Final = Shape(1, 1, 16)
@@ -29,7 +30,7 @@ FIRST: Final = Shape(1, 16, 2048)
 COST_HEADS: Final = (16, 128)
 COST_KEYS: Final = (512, 1024, 2048, 4096, 8192, 16_384, 32_768)
 COST_ROWS: Final = (1, 4, 16, 64, 256)
-_OVERHEAD_ROUNDS: Final = 500
+_OVERHEAD_ROUNDS: Final = 200
 _OVERHEAD_PAUSE_S: Final = 0.0005
 _CHILD_SECONDS: Final = 300
 
@@ -60,7 +61,8 @@ class Calls:
         workers: threads.
         overhead: seconds of the smallest call, by contender.
         first: first calls, by contender.
-        scaling: speed of all workers over that of one; None with one worker.
+        scaling: speed of all workers over that of one, of qsmla and of what the machine gives to a large
+            matmul of PyTorch's; empty with one worker.
         costs: of growing lists and of growing numbers of rows.
         flatness: the largest cost over the smallest, by the name of a sweep.
         absent: what was not measured.
@@ -69,7 +71,7 @@ class Calls:
     workers: int
     overhead: dict[str, Spread]
     first: dict[str, First]
-    scaling: float | None
+    scaling: dict[str, float]
     costs: list[Cost]
     flatness: dict[str, float]
     absent: list[Absent] = field(default_factory=list)
@@ -101,7 +103,7 @@ def _run(settings: Settings, say: Callable[[str], None]) -> Calls:
         return build_case(shape, cache, kv_dtype, random)
 
     say("scaling")
-    scaling = None
+    scaling = {}
     if worker_count() == 1:
         absent.append(Absent("scaling", "there is one worker"))
     else:
@@ -143,25 +145,47 @@ def _ready(case: AttentionCase, choice: Choice) -> Callable[[int], Any]:
     return contender.call
 
 
-def _scaling(case: AttentionCase, rounds: int, choice: Choice) -> float:
-    call = _ready(case, choice)
+def _scaling(case: AttentionCase, rounds: int, choice: Choice) -> dict[str, float]:
     every = worker_count()
+    probes = {OWN: (_ready(case, choice), _use_workers)}
+    if choice.why_no_torch() is None:
+        matmul = square("bf16" if multiplies_bf16() else "f32")
+        probes[matmul.name] = (matmul.call, _use_torch_threads)
 
-    def with_workers(count: int) -> Callable[[int], Any]:
-        def timed(number: int) -> Any:
-            os.environ[WORKERS_VARIABLE] = str(count)
+    def timed(call: Callable[[int], Any], use: Callable[[int], None], count: int) -> Callable[[int], Any]:
+        def timed_call(number: int) -> Any:
+            use(count)
             return call(number)
 
-        return timed
+        return timed_call
 
     before = os.environ.get(WORKERS_VARIABLE)
     try:
-        spreads = interleave({"one": with_workers(1), "every": with_workers(every)}, rounds)
+        spreads = interleave(
+            {
+                f"{name} {count}": timed(*probe, count)
+                for name, probe in probes.items()
+                for count in (1, every)
+            },
+            rounds,
+        )
     finally:
         os.environ.pop(WORKERS_VARIABLE, None)
         if before is not None:
             os.environ[WORKERS_VARIABLE] = before
-    return spreads["one"].median / spreads["every"].median
+        if len(probes) > 1:
+            _use_torch_threads(every)
+    return {name: spreads[f"{name} 1"].median / spreads[f"{name} {every}"].median for name in probes}
+
+
+def _use_workers(count: int) -> None:
+    os.environ[WORKERS_VARIABLE] = str(count)
+
+
+def _use_torch_threads(count: int) -> None:
+    import torch
+
+    torch.set_num_threads(count)
 
 
 def _costs(cases: list[AttentionCase], rounds: int, choice: Choice) -> list[Cost]:

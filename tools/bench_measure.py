@@ -14,12 +14,14 @@ import numpy.typing as npt
 LARGEST_ERROR: Final = 0.01
 """Allowed |difference| / |reference| (Frobenius norms): all contenders multiply bfloat16 numbers."""
 PAUSE_S: Final = 0.03
-"""Before a contender's turn: threads of an OpenMP runtime spin on behind their own call, on the cores that the
-next contender needs. GNU's look 300,000 times, each of which takes 40 and more cycles: with a pause of 5 ms
-the next contender was up to 40 % slower, with 30 ms it is as fast as without any spinning."""
+"""Before a contender's turn: threads of an OpenMP runtime spin on behind their own call, on the cores that
+the next contender needs. GNU's look 300,000 times, each of which takes 40 and more cycles: with a pause of
+5 ms the next contender was up to 40 % slower, with 30 ms it is as fast as without any spinning."""
+WARM_UP_S: Final = 0.02
+"""A turn begins with untimed calls for so long: whoever had the turn before, and the pause, leave other
+threads, code and memory in the caches, and a core that has slept takes some calls to be as fast as before."""
 WARM_UP_BELOW_S: Final = 0.1
-"""A turn begins with an untimed call where calls are shorter than this: else it would pay for the threads,
-code and scratch memory that whoever had the turn before left. Longer calls hardly feel how they begin."""
+"""Calls longer than this hardly feel how they begin, and get none."""
 
 BUDGET_S: Final = 3.0
 """For the timed calls of one contender on one shape."""
@@ -138,7 +140,7 @@ def interleave(
     pause: float = PAUSE_S,
     budget: float = BUDGET_S,
 ) -> dict[str, Spread]:
-    """Time the calls in turn, round after round; a first round warms up, and so does a call of each turn.
+    """Time the calls in turn, round after round; a first round warms up, and so do calls of each turn.
 
     Each call gets another number, and so another index set, so that none finds in the cache what the one
     before it read; and each round begins with another call.
@@ -161,8 +163,7 @@ def interleave(
                 continue
             time.sleep(pause)
             if first.get(name, WARM_UP_BELOW_S) < WARM_UP_BELOW_S:
-                number += 1
-                calls[name](number)
+                number = _warm_up(calls[name], number)
             number += 1
             begin = time.perf_counter()
             calls[name](number)
@@ -173,6 +174,16 @@ def interleave(
             if index or 3 * taken > budget:
                 seconds[name].append(taken)
     return {name: Spread.of(each) for name, each in seconds.items()}
+
+
+def _warm_up(call: Callable[[int], Any], number: int) -> int:
+    """Call for a while, at least once, with numbers behind `number`; the last of them."""
+    end = time.perf_counter() + WARM_UP_S
+    while True:
+        number += 1
+        call(number)
+        if time.perf_counter() >= end:
+            return number
 
 
 def one_line(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from qsmla.tools.bench import Report, Result
 from qsmla.tools.bench_calls import Calls
-from qsmla.tools.bench_measure import Absent, Timing
+from qsmla.tools.bench_measure import OWN, Absent, Timing
 
 _BOX: Final = box.SIMPLE_HEAD
 _SHORT: Final = {"float8_e4m3": "e4m3"}
@@ -150,8 +150,9 @@ def show_calls(calls: Calls, console: Console) -> None:
     for name, first in calls.first.items():
         table.add_row("first call, nothing cached", name, f"{first.cold:.2f} s")
         table.add_row("first call, artifact cached", name, f"{first.warm:.3f} s")
-    if calls.scaling is not None:
-        table.add_row(f"{calls.workers} workers over 1", "128 heads, 2048 keys", f"{calls.scaling:.2f}x")
+    for name, speed in calls.scaling.items():
+        work = f"{name}, 128 heads, 2048 keys" if name == OWN else name
+        table.add_row(f"{calls.workers} workers over 1", work, f"{speed:.2f}x")
     for cost in calls.costs:
         table.add_row(
             f"{cost.heads} heads, {cost.rows} row{'s' * (cost.rows > 1)} of {cost.keys} keys",

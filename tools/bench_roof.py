@@ -88,7 +88,7 @@ def probes(
     if why_no_torch is not None:
         names = [*map(square_name, DTYPES), OWN]
         return [read], [Absent(name, why_no_torch) for name in names]
-    return [read, *(_square(dtype) for dtype in DTYPES), _own(case)], []
+    return [read, *(square(dtype) for dtype in DTYPES), _own(case)], []
 
 
 def roofs(chosen: Sequence[Probe], spreads: Mapping[str, Spread]) -> Roofs:
@@ -107,7 +107,8 @@ def _reader(memory: npt.NDArray[np.uint8]) -> Callable[[int], Any]:
     return lambda number: list(pool.map(np.add.reduce, parts))
 
 
-def _square(dtype: str) -> Probe:
+def square(dtype: str) -> Probe:
+    """A large square matmul of PyTorch's, "bf16" or "f32"."""
     side = SIDE if dtype == "f32" or multiplies_bf16() else SLOW_SIDE
     return Probe(square_name(dtype), f"{side} x {side} x {side}", 2 * side**3, _matmul(dtype, side))
 

@@ -176,7 +176,8 @@ def test_a_wrong_product_is_an_error():
         admit([product(case, "llvm-cpu")], wrong)
 
 
-def test_calls_take_turns_on_ever_other_index_sets():
+def test_calls_take_turns_on_ever_other_index_sets(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("qsmla.tools.bench_measure.WARM_UP_S", 0)
     seen: list[tuple[str, int]] = []
     names = ("a", "b", "c")
 
@@ -204,12 +205,13 @@ def test_slow_calls_get_fewer_rounds(monkeypatch: pytest.MonkeyPatch):
 
         return call
 
+    monkeypatch.setattr("qsmla.tools.bench_measure.WARM_UP_S", 0.015)
     calls = {"fast": taking(0.01), "slow": taking(0.7), "slowest": taking(9.0)}
     spreads = interleave(calls, rounds=20, pause=0, budget=3.0)
     assert {name: spread.rounds for name, spread in spreads.items()} == {"fast": 20, "slow": 4, "slowest": 2}
     # Two calls in all: the first one counts where it would cost too much to repeat it.
-    # Short ones warm up, except in the first round.
-    assert clock[0] == pytest.approx((1 + 20 * 2) * 0.01 + 5 * 0.7 + 2 * 9.0)
+    # Short ones warm up, except in the first round: two calls are as long as that takes.
+    assert clock[0] == pytest.approx((1 + 20 * 3) * 0.01 + 5 * 0.7 + 2 * 9.0)
     assert spreads["slow"].median == pytest.approx(0.7)
 
 

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qsmla.tools import bench, bench_mla, bench_vllm
+from qsmla.runtime.workers import worker_count
+from qsmla.tools import bench, bench_calls, bench_mla, bench_vllm
 from qsmla.tools.bench_measure import admit
 from qsmla.tools.bench_peers import Choice, attention_peers
 from qsmla.tools.bench_roof import OWN as OWN_MATMUL
+from qsmla.tools.bench_roof import multiplies_bf16, square_name
 from qsmla.tools.bench_shapes import AttentionCase, Shape, build_cache, build_case
 
 torch = pytest.importorskip("torch")
@@ -60,6 +62,18 @@ def test_roofs_are_measured_in_the_rounds(monkeypatch: pytest.MonkeyPatch):
     assert set(result.roofs.square) == {"bf16", "f32"}
     assert result.roofs.own is not None
     assert result.roofs.details[OWN_MATMUL].endswith(", 4 x 576 x 40 and 4 x 40 x 512")
+
+
+def test_scaling_stands_beside_what_the_machine_gives(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("qsmla.tools.bench_roof.SIDE", 64)
+    monkeypatch.setenv("QSMLA_NUM_WORKERS", "2")
+    used: list[int] = []
+    monkeypatch.setattr(bench_calls, "_use_torch_threads", used.append)
+    scaling = bench_calls._scaling(case_of(SHAPES[0]), 2, EAGER)
+    assert list(scaling) == ["qsmla", square_name("bf16" if multiplies_bf16() else "f32")]
+    assert min(scaling.values()) > 0
+    assert set(used) == {1, 2}
+    assert used[-1] == worker_count() == 2
 
 
 def plain_operator(

@@ -7,6 +7,7 @@ import errno
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,8 +30,8 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 def staged(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new binary file beside `path` that takes its place when the block ends well, and goes away otherwise.
 
-    A link stays, and what it leads to is replaced. What is no file, such as a pipe or a terminal, is written
-    to when the block has ended well.
+    A link stays, and what it leads to is replaced, by a file with the same permissions. What is no file, such
+    as a pipe or a terminal, is written to when the block has ended well.
 
     Raises:
         OSError: the folder is missing, full or not writable, or `path` is a folder.
@@ -51,6 +52,8 @@ def staged(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         # Callers know the file by its own name.
         with naming(path):
             with open(staging, "xb") as file:
+                if final.exists():
+                    os.chmod(staging, stat.S_IMODE(final.stat().st_mode))
                 yield file
             os.replace(staging, final)
     except OSError:

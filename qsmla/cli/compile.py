@@ -118,8 +118,11 @@ def _places(work: Matrix, output: Path | None, to_folder: bool) -> list[Path | N
     """Where each artifact is written; a folder is made if need be."""
     if output is None:
         return [None] * len(work.kernels)
-    if not to_folder and output.suffix and not output.is_dir():
+    is_file = output.exists() and not output.is_dir()
+    if not to_folder and (is_file or (output.suffix and not output.is_dir())):
         return [output]
+    if is_file:
+        raise CommandError(f"--output is {output}, a file; allowed: a folder, for a matrix of kernels")
     output.mkdir(parents=True, exist_ok=True)
     return [output / f"{spec.label}.{_file_part(target)}.vmfb" for spec, target in work.kernels]
 

@@ -80,6 +80,18 @@ def test_compile_into_a_folder(qsmla, kernel_artifact, tmp_path):
     assert (tmp_path / "new" / name).read_bytes() == kernel_artifact.data
 
 
+def test_what_exists_and_is_no_folder_is_a_file(qsmla, kernel_artifact, tmp_path):
+    path = tmp_path / "kernel"
+    path.write_bytes(b"old")
+    assert qsmla("compile", "--heads", 1, "-o", path).out == f"{path}\n"
+    assert path.read_bytes() == kernel_artifact.data
+    assert qsmla("compile", "--heads", 1, "-o", "/dev/full").complaint == "/dev/full: No space left on device"
+    matrix = tmp_path / "matrix.toml"
+    matrix.write_text("heads = 1\n")
+    complaint = qsmla("compile", "--matrix", matrix, "-o", path).complaint
+    assert complaint == f"--output is {path}, a file; allowed: a folder, for a matrix of kernels"
+
+
 def test_compile_json(qsmla, kernel_artifact):
     (kernel,) = qsmla("compile", "--heads", 1, "--json").json["kernels"]
     assert KernelSpec.from_dict(kernel["spec"]) == KernelSpec(heads=1)

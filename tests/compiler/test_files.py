@@ -46,6 +46,20 @@ def test_umask_counts(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o400])
+def test_what_is_replaced_keeps_its_permissions(tmp_path, mode):
+    path = tmp_path / "out.bin"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    with files.staged(path) as file:
+        # Nobody else reads what is not whole yet either.
+        (staging,) = tmp_path.glob(".*")
+        assert stat.S_IMODE(staging.stat().st_mode) == mode
+        file.write(b"new")
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert path.read_bytes() == b"new"
+
+
 def test_no_room_leaves_nothing(tmp_path):
     script = (
         "import resource, sys; from qsmla.compiler import files; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -29,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report.show_warnings_as_lines()
     if sys.stdout is None:  # closed by whoever started the process
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    elif isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        # Unbuffered (python -u), a text that the disk has room for a part of would be cut without an error.
+        sys.stdout = open(sys.stdout.fileno(), "w", encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is signal.SIG_DFL:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -135,6 +137,26 @@ def test_a_file_whose_reading_fails_is_named(qsmla, tmp_path):
 def test_a_full_device_is_named(qsmla):
     for words in (("metadata", *LENGTHS, "--plot", "/dev/full"), ("emit", "-o", "/dev/full")):
         assert qsmla(*words).complaint == "/dev/full: No space left on device"
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_is_cut_is_a_failure(tmp_path, unbuffered):
+    """Python itself says nothing of it where standard output has no buffer."""
+    script = (
+        "import resource, sys; from qsmla import cli; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); sys.exit(cli.main(['emit']))"
+    )
+    with open(tmp_path / "kernel.mlir", "wb") as output:
+        result = subprocess.run(
+            [sys.executable, "-c", script],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        )
+    assert (result.returncode, result.stderr) == (1, "qsmla: File too large\n")
+    assert (tmp_path / "kernel.mlir").stat().st_size == 1000
 
 
 @pytest.mark.parametrize("name", ["a.xyz", "a.tar.gz", "a.txt"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qsmla.ir.schedule import KEY_BLOCK
-from qsmla.runtime.partition import Partition
+from qsmla.runtime.partition import Partition, check_words
 
 
 def fingerprint(operator: str, fields: Mapping[str, Any]) -> int:
@@ -47,7 +48,8 @@ def check_fingerprint(metadata: NDArray[np.int32], expected: int, key_block: int
         TypeError: `metadata` is no int32 array.
         ValueError: it is no partition, or one of another call or for another block.
     """
-    partition = Partition.decode(metadata)
+    check_words("metadata", metadata)
+    partition = _decoded(metadata.tobytes())
     if partition.fingerprint != expected:
         raise ValueError(
             f"metadata was planned for other lengths or attributes: its fingerprint is "
@@ -56,3 +58,9 @@ def check_fingerprint(metadata: NDArray[np.int32], expected: int, key_block: int
     if partition.key_block != key_block:
         raise ValueError(f"metadata counts blocks of {partition.key_block} keys; allowed: {key_block}")
     return partition
+
+
+@functools.lru_cache(maxsize=16)
+def _decoded(words: bytes) -> Partition:
+    """The layers of a model are handed the same words one after the other."""
+    return Partition.decode(np.frombuffer(words, np.int32))

@@ -24,7 +24,22 @@ class KeptPlan:
     def __init__(self, partition: Partition, *, keep: bool) -> None:
         self.partition = partition
         self._keep = keep
+        self._accepted: Partition | None = None
         self._programs: dict[tuple[str, int], Program] = {}
+
+    def accept(self, given: Partition) -> None:
+        """Refuse a partition that cuts rows otherwise: one would be done twice, or not at all.
+
+        Raises:
+            ValueError: it does.
+        """
+        if given is self._accepted:
+            return
+        if any(getattr(given, name) != getattr(self.partition, name) for name in _CUT):
+            raise ValueError(
+                "metadata is damaged: its cursors, slots or loads are not those of a plan for this call"
+            )
+        self._accepted = given
 
     def program(self, order: Callable[[], RowOrder], kind: str, heads: int) -> Program:
         """The steps of a call.
@@ -78,13 +93,10 @@ def given_plan(
         blocks, rows_per_batch, first_rows: as in `plan_rows`.
 
     Raises:
-        ValueError: it differs: a row would be done twice, or not at all.
+        ValueError: it differs.
     """
     plan = own_plan(blocks, rows_per_batch, given.num_cores, first_rows=first_rows)
-    if any(getattr(given, name) != getattr(plan.partition, name) for name in _CUT):
-        raise ValueError(
-            "metadata is damaged: its cursors, slots or loads are not those of a plan for this call"
-        )
+    plan.accept(given)
     return plan
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +26,7 @@ from qsmla.runtime.mla_checks import OUTPUT_DTYPE, MlaCall, check_mla_call
 from qsmla.runtime.mla_selection import MlaSelection, select
 from qsmla.runtime.output import Output, Result, results_of
 from qsmla.runtime.row_keys import Lengths
+from qsmla.runtime.selection import MOST_ROWS_KEPT
 from qsmla.runtime.staging import Staging
 from qsmla.runtime.workers import pool
 
@@ -226,12 +228,17 @@ def _kept_plan(
     """
     lengths = call.lengths
     if metadata is not None:
-        planned = check_fingerprint(metadata, mla_fingerprint(call.attributes, lengths))
+        mark = _kept_mark if len(call.query) <= MOST_ROWS_KEPT else mla_fingerprint
+        planned = check_fingerprint(metadata, mark(call.attributes, lengths))
         plan = given_plan(planned, selection.planned_blocks, lengths.query, first_rows=lengths.first_rows)
         if np.array_equal(selection.order.blocks, selection.planned_blocks):
             return plan
         num_cores = planned.num_cores
     return own_plan(selection.order.blocks, lengths.query, num_cores, first_rows=lengths.first_rows)
+
+
+# Lengths are kept too, and the same object in the next call.
+_kept_mark = functools.lru_cache(maxsize=16)(mla_fingerprint)
 
 
 def _work(

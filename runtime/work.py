@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qsmla.ir.schedule import KEY_BLOCK
+from qsmla.ir.spec import KernelSpec
 from qsmla.runtime.checks import AttentionCall
 from qsmla.runtime.device_array import DeviceArray, kernel_inputs
 from qsmla.runtime.devices import KeptArray
@@ -73,7 +74,7 @@ def plan_of(selection: Selection, call: AttentionCall, num_cores: int) -> Partit
         selection.blocks,
         geometry.rows_per_batch,
         num_cores,
-        _mark(call, selection),
+        _mark(call.spec, geometry, selection.blocks),
         first_rows=geometry.first_rows,
     )
 
@@ -87,14 +88,19 @@ def kept_plan(
         TypeError: `metadata` is no int32 array.
         ValueError: `metadata` was planned for another call, or is damaged.
     """
-    geometry = selection.geometry
-    rows = (selection.blocks, geometry.rows_per_batch)
+    geometry, each = selection.geometry, selection.blocks_each
+    if each is None or len(call.query) > MOST_ROWS_KEPT:
+        rows = (selection.blocks, geometry.rows_per_batch)
+        if metadata is None:
+            return own_plan(*rows, num_cores, first_rows=geometry.first_rows)
+        given = check_fingerprint(metadata, _mark(call.spec, geometry, selection.blocks))
+        return given_plan(given, *rows, first_rows=geometry.first_rows)
     if metadata is None:
-        if selection.blocks_each is not None and len(selection.blocks) <= MOST_ROWS_KEPT:
-            return _plan_of_alike(geometry, selection.blocks_each, num_cores)
-        return own_plan(*rows, num_cores, first_rows=geometry.first_rows)
-    given = check_fingerprint(metadata, _mark(call, selection))
-    return given_plan(given, *rows, first_rows=geometry.first_rows)
+        return _plan_of_alike(geometry, each, num_cores)
+    given = check_fingerprint(metadata, _mark_of_alike(call.spec, geometry, each))
+    plan = _plan_of_alike(geometry, each, given.num_cores)
+    plan.accept(given)
+    return plan
 
 
 @functools.lru_cache(maxsize=16)
@@ -108,21 +114,29 @@ def _plan_of_alike(geometry: RowGeometry, blocks_each: int, num_cores: int) -> K
 before_closing(_plan_of_alike.cache_clear)
 
 
-def _mark(call: AttentionCall, selection: Selection) -> int:
+def _mark(spec: KernelSpec, geometry: RowGeometry, blocks: npt.NDArray[np.int64]) -> int:
     """What ties a plan to the call."""
-    spec = call.spec
     return fingerprint(
         spec.operator,
         {
             "layout_query": spec.layout_query,
             "sparse_block_size": spec.sparse_block_size,
             "sparse_mode": spec.sparse_mode,
-            "rows": len(call.query),
-            "query_lengths": call.query_lengths,
-            "kv_lengths": call.kv_lengths,
-            "blocks": selection.blocks,
+            "rows": len(geometry.batch),
+            "query_lengths": geometry.query_lengths.array,
+            "kv_lengths": geometry.kv_lengths.array,
+            "blocks": blocks,
         },
     )
+
+
+@functools.lru_cache(maxsize=16)
+def _mark_of_alike(spec: KernelSpec, geometry: RowGeometry, blocks_each: int) -> int:
+    return _mark(spec, geometry, _alike(len(geometry.planned), blocks_each))
+
+
+# A geometry has views too.
+before_closing(_mark_of_alike.cache_clear)
 
 
 def work(

@@ -103,7 +103,7 @@ class DeviceArray:
 
     def _stored(self) -> Sequence[Piece]:
         if self._pieces is None:
-            raise RuntimeError(f"{self!r} is gone: its device was closed")
+            raise RuntimeError(f"{self!r} is gone: it was released, or its device closed")
         return self._pieces
 
     def stand_in(self) -> npt.NDArray[Any]:

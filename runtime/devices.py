@@ -87,6 +87,7 @@ class Device(ABC):
         A buffer that outlives its device crashes the process, and one may lie in an error's traceback, or
         in garbage that nobody has collected yet.
         """
+        self.hal.allocator.trim()
         _closed.append(self.hal)
         del self.hal
 

@@ -16,7 +16,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from iree._runtime_libs._runtime import disable_leak_checker
 
@@ -171,6 +171,7 @@ class _Crew:
                 own.append(open_lane())
             return own[0]
 
+        _own.crew, _own.lane = self, lane
         while (job := self.jobs.get()) is not None:
             job.help(lane)
             # A job holds the caller's arrays: not until the next one comes.
@@ -188,6 +189,10 @@ class _Crew:
         self.jobs.put(None)
 
 
+_own: Final = threading.local()
+"""Of a helper thread: `crew`, and `lane`, which gives its lane."""
+
+
 class WorkerPool:
     """`count` lanes: one for whoever calls, the others with a thread each, started when first needed.
 
@@ -202,7 +207,9 @@ class WorkerPool:
         self._crew = _Crew()
         self._starting = threading.Lock()
         self._caller_lane: Lane | None = None
-        self._caller_free = threading.Lock()
+        # The thread that has it may call again, in a signal handler or a finaliser in the midst of a call.
+        self._caller_free = threading.RLock()
+        self._caller_thread: int | None = None
 
     def run(self, tasks: Sequence[Task]) -> None:
         """Do all tasks, each on some lane, and return when they are done.
@@ -211,6 +218,13 @@ class WorkerPool:
             Exception: what a task raised, the first if there are several; the workers stay usable.
             RuntimeError: this thread's stack is too small to compute on, and no other thread can be started.
         """
+        if getattr(_own, "crew", None) is self._crew:
+            # A finaliser calls in the midst of a helper's task, and the caller waits for that one.
+            for task in tasks:
+                task(_own.lane(), _nothing_else)
+            return
+        if _ends_before_it():
+            _stay()
         if not tasks:
             return
         own_thread = self._open_lane is not Lane or _has_stack()
@@ -228,9 +242,9 @@ class WorkerPool:
                 if not helpers and not own_thread:
                     raise RuntimeError(f"no thread with a stack of {_STACK_BYTES >> 20} MiB can be started")
             # With helpers, a caller that finds its lane taken leaves the work to them; without, it waits.
-            if own_thread and not (helpers and self._caller_free.locked()):
-                with self._caller_free:
-                    job.work(self._caller)
+            taken = self._caller_thread not in (None, threading.get_ident())
+            if own_thread and not (helpers and taken):
+                self._here(lambda: job.work(self._caller))
             job.wait()
         except BaseException as raised:
             # Helpers may still use the caller's arrays.
@@ -242,14 +256,29 @@ class WorkerPool:
     def _run_here(self, task: Task) -> None:
         """A job of one task, which needs nobody to be told or waited for."""
         try:
-            with self._caller_free:
-                task(self._caller(), _nothing_else)
+            self._here(lambda: task(self._caller(), _nothing_else))
         except BaseException as raised:
             traceback.clear_frames(raised.__traceback__)
             raise
 
+    def _here(self, do: Callable[[], None]) -> None:
+        """Do something on the caller's lane, and say meanwhile whose it is: others may do without it."""
+        with self._caller_free:
+            before, self._caller_thread = self._caller_thread, threading.get_ident()
+            try:
+                if not _ends_before_it():
+                    return do()
+            finally:
+                self._caller_thread = before
+        _stay()
+
     def close(self) -> None:
-        """End the threads and let go of the lanes; waits for running tasks."""
+        """End the threads and let go of the lanes; waits for running tasks.
+
+        In the midst of a call of this same thread, as from a signal handler, it leaves all to a later time.
+        """
+        if self._caller_thread == threading.get_ident():
+            return
         _open_pools.discard(self)
         with self._starting:
             crew, self._crew = self._crew, _Crew()
@@ -359,6 +388,20 @@ def _keep_for_good(kept: object) -> None:
     disable_leak_checker()
 
 
+def _ends_before_it() -> bool:
+    """Whether the interpreter ends and this is no thread that it waits for."""
+    return _exit_begins and threading.current_thread() is not threading.main_thread()
+
+
+def _stay() -> NoReturn:
+    """Wait for the end here: it would come inside IREE, whose C++ a thread that is ended cannot leave."""
+    end = threading.Lock()
+    while True:
+        end.acquire()
+
+
+_exit_begins = False
+"""Whether the last threads that the interpreter waits for are done."""
 _exit_has_closed = False
 """Whether a call comes from a handler of the interpreter's end that runs behind the one here.
 
@@ -367,7 +410,8 @@ Such a call works, in the thread that makes it, on lanes that stay for good.
 
 
 def _close_at_exit() -> None:
-    global _exit_has_closed
+    global _exit_begins, _exit_has_closed
+    _exit_begins = True
     close_all()
     _exit_has_closed = True
 

@@ -207,7 +207,7 @@ def test_a_process_ends_cleanly(lavapipe, ending):
     assert "leak" not in finished.stderr
     words = {
         "kept": "kept",
-        "closed": "is gone: its device was closed",
+        "closed": "is gone: it was released, or its device closed",
         "raised": "RuntimeError: of the test",
     }
     assert words[ending] in finished.stdout + finished.stderr

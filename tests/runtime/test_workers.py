@@ -45,6 +45,45 @@ def test_one_worker_does_all_in_the_callers_thread(monkeypatch: pytest.MonkeyPat
     assert threads == [threading.get_ident()] * 5
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize(("outer", "inner"), [(1, 1), (1, 4), (4, 1), (4, 4)])
+def test_a_call_in_the_midst_of_a_call(
+    count: int, outer: int, inner: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal handler may make one, in the main thread, and a finaliser in any."""
+    monkeypatch.setenv("QSMLA_NUM_WORKERS", str(count))
+    done: list[int] = []
+    all_busy = threading.Barrier(min(count, outer))
+
+    def nested(lane: Lane, check: Check) -> None:
+        done.append(2)
+
+    def task(lane: Lane, check: Check) -> None:
+        if len(done) < count:
+            done.append(1)
+            all_busy.wait(timeout=20)
+        pool().run([nested] * inner)
+
+    pool().run([task] * outer)
+    assert done.count(2) == outer * inner
+    pool().run([nested] * 5)
+    assert done.count(2) == outer * inner + 5
+
+
+def test_closing_in_the_midst_of_a_call_is_left_for_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QSMLA_NUM_WORKERS", "1")
+    used = pool()
+
+    def task(lane: Lane, check: Check) -> None:
+        workers.close_all()
+        assert lane.device.hal is not None
+
+    used.run([task])
+    assert pool() is not used
+    used.close()
+    assert used not in workers._open_pools
+
+
 def nothing(lane: Lane, check: Check) -> None:
     """A task."""
 
@@ -172,3 +211,15 @@ def test_calls_while_the_interpreter_ends(count: str) -> None:
         env=os.environ | {"QSMLA_NUM_WORKERS": count},
     )
     assert (finished.stderr, finished.stdout, finished.returncode) == ("", "", 0)
+
+
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_daemon_threads_that_call_to_the_very_end(count: str) -> None:
+    """The end of the interpreter would meet them inside IREE, and abort the process."""
+    environment = os.environ | {"QSMLA_NUM_WORKERS": count}
+    for _ in range(4):
+        command = [sys.executable, AT_EXIT.with_name("daemons_at_exit.py")]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, env=environment, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")

@@ -15,12 +15,13 @@ from qsmla.compiler.targets import Target
 from qsmla.runtime.arrays import aligned_empty
 from qsmla.runtime.attributes import KEY_DTYPES, QUERY_DTYPES
 from qsmla.runtime.devices import Copied, Input, KeptArray, Resident, element_type
+from qsmla.runtime.jobs import Check
 from qsmla.runtime.lanes import Lane
 from qsmla.runtime.lengths import as_int32
 from qsmla.runtime.limits import check_buffer
 from qsmla.runtime.notices import warn_of_copies
 from qsmla.runtime.staging import Staging, in_place
-from qsmla.runtime.workers import Check, before_closing, pool
+from qsmla.runtime.workers import before_closing, pool
 
 _DTYPES = (*QUERY_DTYPES, *KEY_DTYPES, np.dtype(np.int32))
 Rows = slice | npt.NDArray[np.int64] | npt.NDArray[np.bool_]

@@ -9,13 +9,14 @@ from functools import partial
 from qsmla.ir.schedule import KEY_BLOCK
 from qsmla.ir.spec import NOPE_DIM, ROPE_DIM
 from qsmla.runtime.devices import Device, Input
+from qsmla.runtime.jobs import Check
 from qsmla.runtime.lanes import Kernel, Lane
 from qsmla.runtime.output import Output
 from qsmla.runtime.partition import CoreRange
 from qsmla.runtime.program import Fold, LongRow, Nothing, Program, Store, WholeRows
 from qsmla.runtime.slots import Slots
 from qsmla.runtime.staging import Staging
-from qsmla.runtime.workers import Check, WorkerPool
+from qsmla.runtime.workers import WorkerPool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

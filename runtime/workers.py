@@ -13,7 +13,6 @@ import os
 import queue
 import threading
 import traceback
-from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
@@ -22,6 +21,7 @@ from iree._runtime_libs._runtime import disable_leak_checker
 
 from qsmla.compiler.targets import Target
 from qsmla.runtime.devices import GpuDevice
+from qsmla.runtime.jobs import Job, Task, nothing_else
 from qsmla.runtime.lanes import Lane
 
 try:
@@ -34,13 +34,8 @@ MAX_WORKERS: Final = 132
 """The cores a partition can name."""
 
 _THREAD_NAME: Final = "qsmla-worker-"
-_LOOK_AGAIN_S: Final = 0.05
 _STACK_BYTES: Final = 2 << 20
 """Stack of a thread that computes: kernels keep a block of keys there, 0.7 MB with what goes with it."""
-
-Check = Callable[[], None]
-Task = Callable[[Lane, Check], None]
-"""Work for a lane; a long task calls the check now and then, which raises once the whole job has failed."""
 
 
 def worker_count() -> int:
@@ -84,80 +79,11 @@ def _has_stack() -> bool:
     return size == 0 or size >= _STACK_BYTES
 
 
-class _Job:
-    """The tasks of one call; threads take them from the left until none is left.
-
-    An interrupt may come between any two steps of the main thread, and only there: so nothing but helper
-    threads is counted, by themselves, and the main thread's own part is over when it waits. It holds no lock
-    then, which an interrupt would leave held, or released once too often.
-    """
-
-    def __init__(self, tasks: Sequence[Task]) -> None:
-        self._tasks = deque(tasks)
-        self._begun: deque[None] = deque()
-        self._ended: deque[None] = deque()
-        self._news: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._error: BaseException | None = None
-
-    def work(self, lane: Callable[[], Lane]) -> None:
-        """Do tasks on the lane that `lane` gives, as long as there are any."""
-        try:
-            while True:
-                try:
-                    task = self._tasks.popleft()
-                except IndexError:
-                    return
-                self._check()
-                task(lane(), self._check)
-        except BaseException as raised:
-            # What a traceback's frames hold of a device must not outlive it.
-            traceback.clear_frames(raised.__traceback__)
-            self.fail(raised)
-
-    def help(self, lane: Callable[[], Lane]) -> None:
-        """The same, in a helper thread, which the caller waits for."""
-        # Before a task is taken: whoever sees that none is left knows of all who have one.
-        self._begun.append(None)
-        self.work(lane)
-        self._ended.append(None)
-        self._news.put(None)
-
-    def fail(self, error: BaseException) -> None:
-        """Take the tasks away; those that have begun end at their next check. The first error counts."""
-        self._error = self._error or error
-        self._tasks.clear()
-
-    def wait(self) -> None:
-        """Return when no helper is at work any more; raise the first error that a task raised."""
-        while self._tasks or len(self._ended) < len(self._begun):
-            # An interrupt may take the news and not see it: so they are looked for in any case.
-            with contextlib.suppress(queue.Empty):
-                self._news.get(timeout=_LOOK_AGAIN_S)
-        if self._error is not None:
-            try:
-                raise self._error
-            finally:
-                # An error whose traceback holds the error is garbage that holds the caller's arrays.
-                self._error = None
-
-    def _check(self) -> None:
-        if self._error is not None:
-            raise _AbandonedError
-
-
-def _nothing_else() -> None:
-    """The check of a task that is the whole job."""
-
-
-class _AbandonedError(Exception):
-    """Another task of the job has failed."""
-
-
 class _Crew:
     """Threads with a lane each, and the queue that they take jobs from until it is ended."""
 
     def __init__(self) -> None:
-        self.jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self.jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self.threads: set[threading.Thread] = set()
 
     def serve(self, open_lane: Callable[[], Lane]) -> None:
@@ -221,7 +147,7 @@ class WorkerPool:
         if getattr(_own, "crew", None) is self._crew:
             # A finaliser calls in the midst of a helper's task, and the caller waits for that one.
             for task in tasks:
-                task(_own.lane(), _nothing_else)
+                task(_own.lane(), nothing_else)
             return
         if _ends_before_it():
             _stay()
@@ -235,7 +161,7 @@ class WorkerPool:
         if own_thread and len(tasks) == 1:
             self._run_here(tasks[0])
             return
-        job = _Job(tasks)
+        job = Job(tasks)
         try:
             if helpers:
                 helpers = self._ask(job, helpers, self.count - own_thread)
@@ -256,7 +182,7 @@ class WorkerPool:
     def _run_here(self, task: Task) -> None:
         """A job of one task, which needs nobody to be told or waited for."""
         try:
-            self._here(lambda: task(self._caller(), _nothing_else))
+            self._here(lambda: task(self._caller(), nothing_else))
         except BaseException as raised:
             traceback.clear_frames(raised.__traceback__)
             raise
@@ -296,7 +222,7 @@ class WorkerPool:
             self._caller_lane = self._open_lane()
         return self._caller_lane
 
-    def _ask(self, job: _Job, helpers: int, threads: int) -> int:
+    def _ask(self, job: Job, helpers: int, threads: int) -> int:
         """Have up to `helpers` of `threads` threads help with the job; how many will."""
         while True:
             crew = self._start(threads)

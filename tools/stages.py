@@ -23,12 +23,13 @@ from qsmla.ir.spec import KernelSpec, MlaSpec, Spec
 from qsmla.runtime import mla_reference, reference
 from qsmla.runtime.checks import check_call
 from qsmla.runtime.compare import Comparison, compare
+from qsmla.runtime.jobs import Check
 from qsmla.runtime.kernels import kernel_for, resolve_target
 from qsmla.runtime.lanes import Lane
 from qsmla.runtime.mla_checks import check_mla_call
 from qsmla.runtime.npz import load_npz, save_npz
 from qsmla.runtime.reference import Attended
-from qsmla.runtime.workers import Check, pool
+from qsmla.runtime.workers import pool
 
 STAGES: Final = ("compile", "load", "run", "compare")
 BESIDE: Final = "llvm-cpu"

@@ -18,8 +18,9 @@ from mla_calls import run as run_mla
 from plain import Arguments, plain_tokens, rows_of
 
 import qsmla
+from qsmla.runtime.jobs import Check, Task
 from qsmla.runtime.lanes import Lane, LoadedKernel
-from qsmla.runtime.workers import Check, Task, WorkerPool
+from qsmla.runtime.workers import WorkerPool
 
 from .plain_planner import plain_lengths, plain_row_keys
 

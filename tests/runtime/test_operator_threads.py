@@ -19,8 +19,9 @@ from matrix.cases import find
 from plain import Arguments
 
 import qsmla
+from qsmla.runtime.jobs import Check
 from qsmla.runtime.lanes import Lane, LoadedKernel
-from qsmla.runtime.workers import Check, pool, worker_count
+from qsmla.runtime.workers import pool, worker_count
 
 PROCESSES = Path(__file__).parent / "processes"
 by_workers = pytest.mark.parametrize("workers", ["1", "2", "5"])

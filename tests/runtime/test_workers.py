@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from qsmla.runtime import workers
+from qsmla.runtime.jobs import Check
 from qsmla.runtime.lanes import Lane
-from qsmla.runtime.workers import Check, WorkerPool, pool, worker_count
+from qsmla.runtime.workers import WorkerPool, pool, worker_count
 
 AT_EXIT = Path(__file__).parent / "processes" / "at_exit.py"
 

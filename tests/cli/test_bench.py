@@ -84,8 +84,9 @@ def test_calls_are_the_second_table(qsmla, monkeypatch):
 
     spread = Spread(120e-6, 100e-6, 150e-6, 5)
     first, cost = bench_calls.First(2.5, 0.125), bench_calls.Cost(16, 1, 512, 1.25)
+    scaling = {"qsmla": 1.9, "f32 matmul": 1.875}
     found = bench_calls.Calls(
-        2, {"qsmla": spread}, {"qsmla": first}, 1.9, [cost], {"16 heads": 1.05}, [Absent("x", "why")]
+        2, {"qsmla": spread}, {"qsmla": first}, scaling, [cost], {"16 heads": 1.05}, [Absent("x", "why")]
     )
     asked = []
 
@@ -99,7 +100,8 @@ def test_calls_are_the_second_table(qsmla, monkeypatch):
         "call of 1 row, 1 head, 16 keys qsmla 120 us (min 100, p90 150)",
         "first call, nothing cached qsmla 2.50 s",
         "first call, artifact cached qsmla 0.125 s",
-        "2 workers over 1 128 heads, 2048 keys 1.90x",
+        "2 workers over 1 qsmla, 128 heads, 2048 keys 1.90x",
+        "2 workers over 1 f32 matmul 1.88x",
         "16 heads, 1 row of 512 keys per row, head and key 1.250 ns",
         "x is absent: why",
     ):

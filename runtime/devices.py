@@ -31,10 +31,19 @@ _MOST_VIEWS: Final = 256
 """Of arrays that lie where a CPU reads them: the caches of a model's layers."""
 
 
+def place(array: npt.NDArray[Any]) -> int | None:
+    """The array's address, if a CPU device can read it where it lies."""
+    if array.size and array.flags.c_contiguous:
+        at = address(array)
+        # IREE crashes the process on memory that is not aligned, so this is a condition, not a preference.
+        if at % ALIGNMENT == 0:
+            return at
+    return None
+
+
 def importable(array: npt.NDArray[Any]) -> bool:
     """Whether a CPU device can read the array where it lies."""
-    # IREE crashes the process on memory that is not aligned, so this is a condition, not a preference.
-    return array.size > 0 and array.flags.c_contiguous and address(array) % ALIGNMENT == 0
+    return place(array) is not None
 
 
 def aligned(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -111,7 +120,8 @@ class CpuDevice(Device):
     def _buffer(self, array: npt.NDArray[Any], is_aligned: bool) -> rt.HalBuffer:
         allocator = self.hal.allocator
         if array.size if is_aligned else importable(array):
-            source = array if array.flags.writeable else _writable(array)
+            # IREE imports no read-only array, although no kernel writes to its arguments.
+            source = array if array.flags.writeable else _memory(array.ctypes.data, array.nbytes)
             return allocator.import_host_allocation(source, self._MEMORY, _USAGE)
         if array.size:
             return allocator.allocate_buffer_copy(self._MEMORY, _USAGE, self.hal, np.ascontiguousarray(array))
@@ -127,7 +137,7 @@ class CpuDevice(Device):
         if view is None:
             if len(self._views) >= _MOST_VIEWS:
                 self._views.clear()
-            memory = (ctypes.c_uint8 * array.nbytes).from_address(at)
+            memory = _memory(at, array.nbytes)
             buffer = self.hal.allocator.import_host_allocation(memory, self._MEMORY, _USAGE)
             view = rt.HalBufferView(buffer, array.shape, element_type(array.dtype))
             self._views[known] = view
@@ -245,6 +255,6 @@ class GpuDevice(Device):
         super().close()
 
 
-def _writable(array: npt.NDArray[Any]) -> ctypes.Array[ctypes.c_uint8]:
-    """The memory of a read-only array: IREE imports none, although no kernel writes to its arguments."""
-    return (ctypes.c_uint8 * array.nbytes).from_address(array.ctypes.data)
+def _memory(at: int, size: int) -> ctypes.Array[ctypes.c_uint8]:
+    """Bytes at an address, as something that can be written to; it keeps nothing alive."""
+    return (ctypes.c_uint8 * size).from_address(at)

@@ -8,8 +8,8 @@ import iree.runtime as rt
 import numpy as np
 import numpy.typing as npt
 
-from qsmla.runtime.arrays import ALIGNMENT, address, aligned_memory
-from qsmla.runtime.devices import CpuDevice, Device, KeptArray
+from qsmla.runtime.arrays import aligned_memory
+from qsmla.runtime.devices import CpuDevice, Device, KeptArray, place
 from qsmla.runtime.workers import before_closing
 
 _COPIED_UNSEEN_BYTES: Final = 16 << 10
@@ -38,11 +38,8 @@ class InPlace:
 
 def in_place(array: npt.NDArray[Any]) -> InPlace | None:
     """The array where it lies, if a CPU device can read it there."""
-    if array.size and array.flags.c_contiguous:
-        at = address(array)
-        if at % ALIGNMENT == 0:
-            return InPlace(array, at)
-    return None
+    at = place(array)
+    return None if at is None else InPlace(array, at)
 
 
 class _Shelf:
